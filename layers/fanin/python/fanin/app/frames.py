@@ -21,7 +21,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import Outgoing
-from fanin.app.ports.words import ItemClaim, WordKey
+from fanin.app.ports.words import Claimed, ItemClaim, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.access import Principal
 from fanin.domain.batch import RETENTION, Batch, Kind, State
@@ -79,26 +79,22 @@ class FrameService:
         found = self._ports.words.claim(
             [self._lease(ticket, frames[ticket.frame_id], now, until) for ticket in live]
         )
-        held = {
-            ticket: (Hold.CLAIMED if answer.taken else Hold.LEASED if answer.pending else Hold.DONE, answer)
-            for ticket, answer in zip(live, found, strict=True)
-        }
-        claims = []
-        for ticket in tickets:
-            frame = frames[ticket.frame_id]
-            item = f"{ids.issue(frame.batch_id, 0, frame.items, frame.salt).prefix}:{ticket.index}"
-            if ticket in held:
-                hold, answer = held[ticket]
-                claims.append(Claim(ticket, hold, item, answer.until))
-            else:
-                hold = Hold.DONE if frame.state is State.COMPLETE else Hold.ENDED
-                claims.append(Claim(ticket, hold, item))
-        return claims
+        answers = dict(zip(live, found, strict=True))
+        return [_claimed(ticket, frames[ticket.frame_id], answers.get(ticket)) for ticket in tickets]
 
     def _lease(self, ticket: Ticket, frame: Batch, now: int, until: int) -> ItemClaim:
         # Envelopes are acknowledged by their ids, so the word of level 0 alone says whether one is done.
         number, position = divmod(ticket.index, self._ports.tree.width)
         return ItemClaim(WordKey(ticket.frame_id, 0, number), position, now, until, frame.expires_at)
+
+
+def _claimed(ticket: Ticket, frame: Batch, answer: Claimed | None) -> Claim:
+    """What became of a claim; None was asked of a frame that has ended."""
+    item = f"{ids.issue(frame.batch_id, 0, frame.items, frame.salt).prefix}:{ticket.index}"
+    if answer is None:
+        return Claim(ticket, Hold.DONE if frame.state is State.COMPLETE else Hold.ENDED, item)
+    hold = Hold.CLAIMED if answer.taken else Hold.LEASED if answer.pending else Hold.DONE
+    return Claim(ticket, hold, item, answer.until)
 
 
 def _frame(batch: Batch) -> Batch:

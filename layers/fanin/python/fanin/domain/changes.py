@@ -39,9 +39,6 @@ class Test(NamedTuple):
     is_: Operator
     value: Any
 
-    def fits(self, row: Batch) -> bool:
-        return _HOLDS[self.is_](getattr(row, self.field), self.value)
-
 
 Condition: TypeAlias = tuple[Test, ...]
 """Tests of which one must hold; two conditions are joined by ``+``."""

@@ -132,12 +132,10 @@ class DynamoRecords(Records):
             "ReturnValues": "ALL_NEW",
         }
         if if_version is not None:
-            values[":now"] = attribute(self._clock.now() // 1000)
-        if if_version == 0:
-            request["ConditionExpression"] = "attribute_not_exists(#version) OR #expires <= :now"
-        elif if_version is not None:
-            values[":seen"] = attribute(if_version)
-            request["ConditionExpression"] = "#version = :seen AND #expires > :now"
+            condition, compared = self._lives(if_version or None)
+            gone = "attribute_not_exists(#version) OR #expires <= :now"
+            request["ConditionExpression"] = condition if if_version else gone
+            values |= compared
         done, row = self._connection.update(request)
         record = self._record(row) if row else None
         return (record if record and record.lives(self._clock.now()) else None), done
@@ -157,22 +155,24 @@ class DynamoRecords(Records):
         )
 
     def delete(self, namespace: str, name: str, *, if_version: int | None = None) -> bool:
-        names_used = {"#expires": names.EXPIRES_AT}
-        values = {":now": attribute(self._clock.now() // 1000)}
-        condition = "#expires > :now"
-        if if_version is not None:
-            names_used["#version"] = _VERSION
-            values[":seen"] = attribute(if_version)
-            condition += " AND #version = :seen"
+        condition, values = self._lives(if_version)
+        version = {} if if_version is None else {"#version": _VERSION}
         return self._connection.delete(
             {
                 "TableName": self._table,
                 "Key": self._key(namespace, name),
                 "ConditionExpression": condition,
-                "ExpressionAttributeNames": names_used,
+                "ExpressionAttributeNames": {"#expires": names.EXPIRES_AT, **version},
                 "ExpressionAttributeValues": values,
             }
         )
+
+    def _lives(self, version: int | None) -> tuple[str, dict[str, Any]]:
+        """The condition that a record is there, and has a version if one is given; and its values."""
+        values = {":now": attribute(self._clock.now() // 1000)}
+        if version is None:
+            return "#expires > :now", values
+        return "#version = :seen AND #expires > :now", {**values, ":seen": attribute(version)}
 
     def _key(self, namespace: str, name: str) -> dict[str, Any]:
         return {self._namespace_key: attribute(self._partition(namespace)), self._name_key: attribute(name)}
