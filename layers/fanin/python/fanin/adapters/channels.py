@@ -84,7 +84,7 @@ class SqsChannels(Channels):
     def _look(self, channel: str, allowing: Sequence[str]) -> str:
         with translated():
             try:
-                url = self._url(channel)
+                url = url_of(self._client(), channel) if channel.startswith("arn:") else channel
                 tags = self._client().list_queue_tags(QueueUrl=url).get("Tags", {})
             except ClientError as error:
                 if error_code(error) in GONE | DENIED:
@@ -98,12 +98,6 @@ class SqsChannels(Channels):
         if not tags.keys() & set(allowing):
             raise _refused(channel, allowing)
         return url
-
-    def _url(self, channel: str) -> str:
-        if not channel.startswith("arn:"):
-            return channel
-        *_, account, queue = channel.split(":")
-        return self._client().get_queue_url(QueueName=queue, QueueOwnerAWSAccountId=account)["QueueUrl"]
 
     def offer(self, messages: Sequence[Outgoing]) -> Offered:
         return _together(
@@ -147,6 +141,12 @@ class SqsChannels(Channels):
                 if not waiting:
                     break
         return Offered(refused, waiting)
+
+
+def url_of(client: SQSClient, arn: str) -> str:
+    """The URL of the queue of an ARN."""
+    *_, account, name = arn.split(":")
+    return client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
 
 
 def _sift(answer: Mapping[str, Any], refused: dict[int, str], waiting: dict[int, str]) -> None:

@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, once, translated
+from fanin.adapters.channels import url_of
 from fanin.adapters.forks import Threads
 from fanin.app.ports.system import Clock
 from fanin.domain.failures import Keep
@@ -109,13 +110,8 @@ class ReceivedMessages:
     def _url(self, arn: str) -> str:
         if arn not in self._urls:
             with translated():
-                self._urls[arn] = _url_of(self._client(), arn)
+                self._urls[arn] = url_of(self._client(), arn)
         return self._urls[arn]
-
-
-def _url_of(client: SQSClient, arn: str) -> str:
-    account, name = arn.split(":")[4:6]
-    return client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
 
 
 def _attribute(received: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,7 +149,7 @@ class DeadLetterSources:
     def _look(self, dead_letters: str) -> str | None:
         place = dead_letters.rpartition(":")[0]
         with translated():
-            url = _url_of(self._client(), dead_letters)
+            url = url_of(self._client(), dead_letters)
             sources = self._client().list_dead_letter_source_queues(QueueUrl=url)["queueUrls"]
         # A queue and its dead-letter queue are in the same region and account.
         return f"{place}:{sources[0].rpartition('/')[2]}" if len(sources) == 1 else None
@@ -197,7 +193,7 @@ class QueueTags:
     def _read(self, arn: str) -> Keep:
         try:
             with translated():
-                url = _url_of(self._client(), arn)
+                url = url_of(self._client(), arn)
                 tags = self._client().list_queue_tags(QueueUrl=url).get("Tags", {})
         except AccessDenied:
             return Keep.MESSAGE
