@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.client.redrives import RedriveCalls
+from fanin.client.redrives import redrive
 from fanin.domain.redrives import Redrive, RedriveState, Redriving, Redrivings
 from fanin.errors import Throttled
 
@@ -51,7 +51,7 @@ def test_it_waits_until_the_worker_has_finished() -> None:
     service = Service(BEGUN, Throttled("busy"), replace(BEGUN, items=6), done)
     shown: list[int] = []
 
-    found = RedriveCalls(service, Time()).redrive(7, Redrive(), progress=lambda one: shown.append(one.items))
+    found = redrive(service, Time(), 7, Redrive(), progress=lambda one: shown.append(one.items))
 
     assert (found, service.pressed) == (done, 1)
     assert shown == [3, 3, 3, 6]
@@ -65,7 +65,7 @@ def test_it_presses_again_where_nothing_moves() -> None:
         if service.pressed == 2:
             service.seen[:] = [done]
 
-    assert RedriveCalls(service, time).redrive(7, Redrive(), progress=finish) == done
+    assert redrive(service, time, 7, Redrive(), progress=finish) == done
     assert service.pressed == 2
     assert 150 <= time.at < 165
 
@@ -80,10 +80,10 @@ def test_it_looks_more_and_more_rarely_until_something_moves() -> None:
         time.at += seconds
 
     time.sleep = sleep  # type: ignore[method-assign]
-    RedriveCalls(service, time).redrive(7, Redrive())
+    redrive(service, time, 7, Redrive())
     assert slept == [0.25, 0.5, 1, 2, 4, 5, 5, 0.25, 0.5]
 
 
 @pytest.mark.parametrize(("request_", "wait"), [(Redrive(), False), (Redrive(dry_run=True), True)])
 def test_it_returns_at_once(request_: Redrive, wait: bool) -> None:
-    assert RedriveCalls(Service(BEGUN), Time()).redrive(7, request_, wait=wait) == BEGUN
+    assert redrive(Service(BEGUN), Time(), 7, request_, wait=wait) == BEGUN

@@ -15,11 +15,11 @@ from fanin.adapters.forks import closed_in_children
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.api import Fanin
 from fanin.client import local_stack
-from fanin.client.clock import WaitingClock
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Identity, Sign, SigV4, Urllib3Transport
 from fanin.client.local_stack import LOCAL, wants_local
+from fanin.client.reading import WaitingClock
 from fanin.domain import limits
 from fanin.domain.access import checked_name
 from fanin.entry.settings import Settings

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
-from fanin.client.clock import WaitingClock
 from fanin.client.conversions import Duration, member, patience
 from fanin.client.ended_batches import EndedBatches
 from fanin.client.paging import follow_cursor
@@ -36,6 +35,22 @@ if TYPE_CHECKING:
     from fanin.domain.picture import Picture
 
 _POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
+
+
+class WaitingClock(Protocol):
+    """Tells the time, and waits; a test passes one that it moves. ``SystemClock`` is the machine's clock."""
+
+    def now(self) -> int:
+        """The time in milliseconds since the epoch."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed moment; never less than before."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for ``seconds``."""
+        ...
 
 
 class ReadingCalls:

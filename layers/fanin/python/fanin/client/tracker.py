@@ -9,7 +9,6 @@ from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
-from fanin.client.clock import WaitingClock
 from fanin.client.connecting import StackConnection, sqs_client
 from fanin.client.conversions import BatchOptions, member, selection
 from fanin.client.diagnostics import DiagnosticCalls
@@ -17,6 +16,7 @@ from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
 from fanin.client.marking import each, error_of
 from fanin.client.producing.batch import TrackedBatch
+from fanin.client.reading import WaitingClock
 from fanin.domain.batch import Batch, CloseWhen
 from fanin.domain.failures import Keep
 from fanin.domain.ids import Group, parse_item
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from fanin.client.consuming.window import Handling, MessageHandler
     from fanin.client.ended_batches import SkipEnded
     from fanin.client.messages import ReceivedMessage
-    from fanin.client.redrives import RedriveCalls
     from fanin.client.scatters import ScatterCalls
 
 AckPath: TypeAlias = Literal["api", "queue"]
@@ -125,12 +124,6 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         """Bounded buffers: define, read and delete them."""
         return self.services.buffers
 
-    @cached_property
-    def _redrives(self) -> RedriveCalls:
-        from fanin.client.redrives import RedriveCalls  # noqa: PLC0415
-
-        return RedriveCalls(self.services.redrives, self.clock)
-
     def redrive(
         self,
         batch_id: int,
@@ -173,13 +166,17 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             InvalidRequest: the batch is live and does not hold its failed items, or the selection is invalid.
             ChannelRefused: fanin may not send to ``queue_url``.
         """
+        from fanin.client.redrives import redrive  # noqa: PLC0415
+
         chosen = selection(errors, ranges)
         request = Redrive(chosen.errors, chosen.ranges, queue_url, dry_run)
-        return self._redrives.redrive(batch_id, request, wait=wait, progress=progress)
+        return redrive(self.services.redrives, self.clock, batch_id, request, wait=wait, progress=progress)
 
     def redrives(self, batch_id: int) -> Iterator[Redriving]:
         """List the redrives of a batch's failures."""
-        return self._redrives.all(batch_id)
+        from fanin.client.redrives import redrives_of  # noqa: PLC0415
+
+        return redrives_of(self.services.redrives, batch_id)
 
     def producer(self, buffer: str) -> Producer:
         """Make a producer that puts work into a buffer, and waits while it is full; see ``Producer``."""

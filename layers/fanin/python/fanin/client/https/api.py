@@ -1,13 +1,17 @@
-"""The API of a deployed stack: requests, retries, and which error a refusal becomes."""
+"""The API of a deployed stack: requests, retries, and which error a refusal becomes.
+
+The methods of a service are derived from the table of routes, where each call is declared.
+"""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import wraps
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 from fanin.adapters.backoff import Backoff
@@ -22,6 +26,8 @@ from fanin.client.https.transport import (
 )
 from fanin.domain import limits
 from fanin.domain.access import Principal
+from fanin.entry.http.calls import Call
+from fanin.entry.http.route import HttpRoute, Repeat
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,
@@ -41,6 +47,7 @@ from fanin.wire.json_types import IDEMPOTENCY_KEY, Json
 from fanin.wire.shapes import Shape, plain
 
 T = TypeVar("T")
+P = TypeVar("P")
 
 NOTHING: Final = plain("Nothing", {})
 """The shape of an answer without a body."""
@@ -240,3 +247,82 @@ def _by_status(status: int, said: str, after: int | None) -> FaninError:
 def _seconds(value: object) -> int | None:
     text = str(value)
     return int(text) if text.isdecimal() else None
+
+
+class HttpsService:
+    """A service of a deployed API.
+
+    Args:
+        api: the API.
+    """
+
+    _routes: Mapping[str, HttpRoute] = {}
+    """The route of each call, by the name of its method."""
+
+    def __init__(self, api: HttpsApi) -> None:
+        self._api = api
+
+    def _ask(self, name: str, given: dict[str, Any], **how: Any) -> Any:
+        """Make a call.
+
+        Args:
+            name: of its method.
+            given: the arguments, by name.
+            how: it may be repeated, where the route alone does not tell.
+        """
+        route = self._routes[name]
+        key, caller = given.pop("key", None), given.pop("caller", None)
+        headers: dict[str, str] | None = None
+        may_repeat = route.repeat is not Repeat.NEVER
+        if route.repeat is Repeat.KEYED:
+            headers, may_repeat = key_header(key, caller), key is not None
+        elif IDEMPOTENCY_HEADER in route.headers:
+            headers = keyed(key, caller)
+        asked = cast("Call", route.act).asked(route, given)
+        answer = self._api.call(
+            route.answer or NOTHING,
+            route.method,
+            asked.path.removeprefix(API_ROOT),
+            asked.body,
+            query=asked.query,
+            headers=headers,
+            once=route.repeat is Repeat.LATE,
+            **{"repeatable": may_repeat, **how},
+        )
+        if route.answer is None:
+            return None
+        return list(answer) if type(answer) is tuple else answer
+
+
+def over_https(
+    protocol: Callable[..., P],
+    routes: Iterable[HttpRoute],
+    api: HttpsApi,
+    base: type[HttpsService] = HttpsService,
+) -> P:
+    """Make a service with the methods of its Protocol, which stays the type that callers see.
+
+    Args:
+        protocol: of the service.
+        routes: the table; those that are calls of the Protocol become methods.
+        api: the API.
+        base: has the methods that do more than ask.
+    """
+    calls = {
+        route.act: route
+        for route in routes
+        if isinstance(route.act, Call) and route.act.service == protocol.__name__.lower()
+    }
+    members: dict[str, Any] = {call.name: _method(call) for call in calls if not hasattr(base, call.name)}
+    members["_routes"] = {call.name: route for call, route in calls.items()}
+    return cast("P", type(f"Https{protocol.__name__}", (base,), members)(api))
+
+
+def _method(call: Call) -> Callable[..., Any]:
+    @wraps(call.method)
+    def method(self: HttpsService, *args: Any, **kwargs: Any) -> Any:
+        given = call.signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        return self._ask(call.name, given.arguments)
+
+    return method

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from fanin.adapters.backoff import Backoff
-from fanin.client.https.api import HttpsApi
-from fanin.client.https.derived import HttpsService
+from fanin.client.https.api import HttpsApi, HttpsService
 from fanin.domain.buffer import Work
 from fanin.domain.limits import MAX_WAIT, whole
 from fanin.entry.http.calls import segment

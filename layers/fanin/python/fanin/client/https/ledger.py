@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fanin.client.ended_batches import EndedBatches
-from fanin.client.https.api import HttpsApi
-from fanin.client.https.derived import HttpsService
+from fanin.client.https.api import HttpsApi, HttpsService
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.marks import Count, Mark, Marked, batch_of, merge
 from fanin.errors import (

@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fanin.app.api import Buffers, Diagnostics, Directory, Frames, Ledger, Redrives, Routing, Scatters
-from fanin.client.https.api import HttpsApi
-from fanin.client.https.derived import HttpsService, over_https
+from fanin.client.https.api import HttpsApi, HttpsService, over_https
 from fanin.client.paging import follow_cursor
 from fanin.domain.limits import MAX_PAGE
 
