@@ -24,9 +24,6 @@ from fanin.domain.failures import Keep, KeptMessage
 from fanin.errors import AccessDenied, FaninError, InvalidRequest, NotConfigured, RequestTooLarge
 from fanin.wire.messages import unpack
 
-_NAME: Final = "message-{}"
-"""Name of an object in the bucket; it follows from the content, so no failure overwrites another's."""
-
 
 def _keep_messages(
     ports: Ports, messages: Mapping[ItemPlace, bytes], batches: Mapping[int, Batch]
@@ -51,28 +48,20 @@ def _keep_messages(
         if len(content) > limits.MAX_FAILED_MESSAGES
     }
     messages = {place: content for place, content in messages.items() if place not in refused}
-    now = ports.clock.now()
-    keys = {
-        place: claim_key(batches[place.batch_id], place.ordinal, _NAME.format(digest(content)), now)
-        for place, content in messages.items()
-        if len(content) > limits.MAX_KEPT_INLINE
-    }
-    no_bucket = put_in_bucket(ports, {key: messages[place] for place, key in keys.items()})
-    kept: dict[ItemPlace, str] = {}
+    large, too_large = put_large(
+        ports,
+        messages,
+        batches,
+        name="message",
+        what="the message of a failed item",
+        instead="fail the item over the API, or pass no message",
+    )
+    refused |= too_large
+    kept = {place: large.get(place, IN_ROW) for place in messages if place not in refused}
     rows: dict[int, dict[int, bytes]] = {}
-    for place, content in messages.items():
-        if place in keys and no_bucket is None:
-            kept[place] = keys[place]
-        elif len(content) <= limits.MAX_KEPT_IN_ROW:
-            kept[place] = IN_ROW
-            rows.setdefault(place.batch_id, {})[place.ordinal] = content
-        else:
-            refused[place] = RequestTooLarge(
-                f"the message of a failed item has {len(content)} bytes as JSON, and this process can"
-                f" keep {limits.MAX_KEPT_IN_ROW}, because it has no bucket ({no_bucket}); name the bucket"
-                " in the environment and allow writing to it, fail the item over the API, or pass no"
-                " message"
-            )
+    for place in kept:
+        if place not in large:
+            rows.setdefault(place.batch_id, {})[place.ordinal] = messages[place]
     for batch_id, contents in rows.items():
         batch = batches[batch_id]
         ports.parts.put_messages(batch_id, contents, again=batch.holds, expires_at=batch.expires_at)
@@ -95,17 +84,52 @@ def load_messages(ports: Ports, batch_id: int, notes: Iterable[FailureRow]) -> d
     return {ordinal: message for ordinal, message in messages.items() if message is not None}
 
 
-def put_in_bucket(ports: Ports, contents: Mapping[str, bytes]) -> FaninError | None:
-    """Store objects in the bucket, by key; an error if this process has none, or may not write to it."""
-    if not contents:
-        return None
-    first, *others = contents
+def put_large(
+    ports: Ports,
+    contents: Mapping[ItemPlace, bytes],
+    batches: Mapping[int, Batch],
+    *,
+    name: str,
+    what: str,
+    instead: str,
+) -> tuple[Mapping[ItemPlace, str], Mapping[ItemPlace, FaninError]]:
+    """Store in the bucket what is too large for a row; of what is left, a row can hold each.
+
+    Args:
+        ports: the bucket.
+        contents: of items, as JSON.
+        batches: their batches.
+        name: of the objects; a digest follows it, so that none overwrites another.
+        what: each content is, for an error.
+        instead: of a bucket, what a caller can do.
+
+    Returns:
+        The keys of what is in the bucket; and why others are not kept: this process has no bucket, or may not
+        write to it, and a row cannot hold them.
+    """
+    now = ports.clock.now()
+    keys = {
+        place: claim_key(batches[place.batch_id], place.ordinal, f"{name}-{_digest(content)}", now)
+        for place, content in contents.items()
+        if len(content) > limits.MAX_KEPT_INLINE
+    }
+    objects = {key: contents[place] for place, key in keys.items()}
     try:
-        ports.claims.put(first, contents[first])
-    except (NotConfigured, AccessDenied) as error:
-        return error
-    ports.claims.put_all({key: contents[key] for key in others})
-    return None
+        for key in list(objects)[:1]:  # alone, since a process that may not write would be refused each
+            ports.claims.put(key, objects.pop(key))
+    except (NotConfigured, AccessDenied) as no_bucket:
+        return {}, {
+            place: RequestTooLarge(
+                f"{what} has {len(contents[place])} bytes as JSON, and this process can keep"
+                f" {limits.MAX_KEPT_IN_ROW}, because it has no bucket ({no_bucket}); name the bucket in the"
+                f" environment and allow writing to it, {instead}"
+            )
+            for place in keys
+            if len(contents[place]) > limits.MAX_KEPT_IN_ROW
+        }
+    if objects:
+        ports.claims.put_all(objects)
+    return keys, {}
 
 
 def _unpacked(content: bytes) -> KeptMessage | None:
@@ -114,7 +138,7 @@ def _unpacked(content: bytes) -> KeptMessage | None:
     return None
 
 
-def digest(content: bytes) -> str:
+def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 

@@ -127,9 +127,8 @@ def _walk(ports: Ports, batch: Batch) -> Seen:
     ordinals: list[int] = []
     for level, number, word, _ in walk:
         children = list(tree.children(level, number, word, n))
-        size = min(tree.span(level), n - number * tree.span(level))
         # A word counts with all its items until it is visited itself.
-        pending += sum(_size(tree.span(level - 1), child, n) for child in children) - size
+        pending += sum(tree.size(level - 1, child, n) for child in children) - tree.size(level, number, n)
         begun = begun or word != tree.full
         if level == 0:
             base = number * tree.width
@@ -145,10 +144,6 @@ def _walk(ports: Ports, batch: Batch) -> Seen:
         more=not whole or len(found) > RANGES,
         unsettled=whole and not ordinals and batch.waited_for,
     )
-
-
-def _size(span: int, number: int, n: int) -> int:
-    return min(span, n - number * span)
 
 
 def _split(missing: Iterable[MissingRange], edges: Collection[int]) -> Iterator[tuple[int, int]]:

@@ -200,7 +200,7 @@ class Adding(Reading):
             return None
         activity = self._known.activity(batch) if batch else None
         most = batch.max_items if batch else None
-        room = _room(batch, count)
+        room = None if batch is None or batch.limit is None else batch.limit - count
         return self.ports.batches.allocate(batch_id, count, activity=activity, room=room, most=most)
 
     def _allocate_counted(self, batch: Batch, count: int) -> Batch | None:
@@ -297,10 +297,6 @@ def _name_of(batch: Batch) -> str:
 
 def _fits(batch: Batch, count: int) -> bool:
     return batch.limit is None or batch.pending_bound <= batch.limit - count
-
-
-def _room(batch: Batch | None, count: int) -> int | None:
-    return None if batch is None or batch.limit is None else batch.limit - count
 
 
 def _group(batch: Batch, first: int, count: int) -> Group:

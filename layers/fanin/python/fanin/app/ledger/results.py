@@ -6,25 +6,23 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from fanin.app.failures import digest, put_in_bucket
+from fanin.app.failures import put_large
 from fanin.app.ledger.reading import Reading, ordinal_of
 from fanin.app.ports import Ports
+from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import ResultRow
 from fanin.domain import limits
 from fanin.domain.batch import Batch
-from fanin.domain.claim_checks import claim_key
 from fanin.domain.marks import Done
 from fanin.domain.reports import ItemResult, Results
-from fanin.errors import InvalidRequest, RequestTooLarge
+from fanin.errors import FaninError, InvalidRequest
 from fanin.wire.marks import result_json
 
-_NAME: Final = "result-{}"
-"""Name of an object in the bucket; it follows from the content, so no result overwrites another's."""
 _PAGE_BYTES: Final = 3 * 1024 * 1024
 """Bytes of JSON after which a page of results ends; Lambda answers with up to 6 MB, where text is escaped."""
 
 
-def keep(ports: Ports, batch: Batch, done: Mapping[int, Done]) -> Mapping[int, InvalidRequest]:
+def keep(ports: Ports, batch: Batch, done: Mapping[int, Done]) -> Mapping[int, FaninError]:
     """Store results of items that are about to be marked; a repeat changes nothing.
 
     A crash before the items are marked leaves results that nobody reads, and that stay: the first result
@@ -38,32 +36,22 @@ def keep(ports: Ports, batch: Batch, done: Mapping[int, Done]) -> Mapping[int, I
     Returns:
         Why results cannot be kept, by ordinal: they are not JSON, or too large.
     """
-    refused: dict[int, InvalidRequest] = {}
-    contents: dict[int, bytes] = {}
+    refused: dict[int, FaninError] = {}
+    contents: dict[ItemPlace, bytes] = {}
     for ordinal, mark in done.items():
         try:
-            contents[ordinal] = result_json(mark.result)
+            contents[ItemPlace(batch.batch_id, ordinal)] = result_json(mark.result)
         except InvalidRequest as error:
             refused[ordinal] = error
-    now = ports.clock.now()
-    keys = {
-        ordinal: claim_key(batch, ordinal, _NAME.format(digest(content)), now)
-        for ordinal, content in contents.items()
-        if len(content) > limits.MAX_KEPT_INLINE
-    }
-    no_bucket = put_in_bucket(ports, {key: contents[ordinal] for ordinal, key in keys.items()})
-    rows: list[ResultRow] = []
-    for ordinal, content in contents.items():
-        if ordinal in keys and no_bucket is None:
-            rows.append(ResultRow(ordinal, done[ordinal].item, kept=keys[ordinal]))
-        elif len(content) <= limits.MAX_KEPT_IN_ROW:
-            rows.append(ResultRow(ordinal, done[ordinal].item, content))
-        else:
-            refused[ordinal] = RequestTooLarge(
-                f"the result has {len(content)} bytes as JSON, and this process can keep"
-                f" {limits.MAX_KEPT_IN_ROW}, because it has no bucket ({no_bucket}); name the bucket in the"
-                " environment and allow writing to it, or acknowledge over the API"
-            )
+    batches = {batch.batch_id: batch}
+    instead = "or acknowledge over the API"
+    large, too_large = put_large(ports, contents, batches, name="result", what="the result", instead=instead)
+    refused |= {place.ordinal: why for place, why in too_large.items()}
+    rows = [
+        ResultRow(at.ordinal, done[at.ordinal].item, b"" if at in large else content, large.get(at, ""))
+        for at, content in contents.items()
+        if at not in too_large
+    ]
     if rows:
         ports.parts.put_results(batch.batch_id, rows, expires_at=batch.expires_at)
     return refused
