@@ -85,7 +85,7 @@ def test_messages_that_the_queue_refused_were_not_sent(
     files.read.return_value = '{"results": "sent-1"}'
     for refused in (0, 1):
         monkeypatch.setattr(
-            summary, "_totals", lambda _, count=refused: ({"sent": 3 - count, "requests": 1}, count)
+            summary, "_totals", lambda *_, count=refused: ({"sent": 3 - count, "requests": 1}, count)
         )
         monkeypatch.setattr(summary, "write_rejects", lambda *_, count=refused: {"unsent": count})
 

@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 from fanin.errors import FaninError, InvalidRequest, ServiceUnavailable
 from fanin.spark.fanout.bodies import BODY, KEY
 from fanin.spark.fanout.folder import other_input, what_to_do
-from fanin.spark.runtime.datasets import read_dataset
+from fanin.spark.runtime.datasets import read_dataset, read_few
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import SCHEMA as REJECTS
 from fanin.spark.runtime.rejects import Reason
@@ -39,7 +39,6 @@ ROWS_OF_A_FILE: Final = 25_000
 """Most rows of a file: what a task sends in some seconds if it reads a single one."""
 FEW_FILES: Final = 16
 """As many tasks may each read one file: the notes of what they sent are all read by ``fanin why``."""
-_FEW_BYTES: Final = 64 * 2**20
 
 _NOTE: Final = "staging.json"
 """The file that says what is staged."""
@@ -293,23 +292,24 @@ def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[in
     Raises:
         ServiceUnavailable: the places of a partition are not each there once.
     """
-    staged = read_dataset(spark, path, _with_places(schema))
-    parts = [part.getLen() for part in Folder(spark, path).entries("part-*") or ()]
-    if len(parts) <= FEW_FILES and sum(parts) <= _FEW_BYTES:
-        staged = staged.coalesce(1)  # one task counts them, without a shuffle
-    judged = set(REJECTS.names) <= set(schema.names)
-    left = F.count("reason") if judged else F.lit(0)
-    counted = staged.groupBy(PART).agg(
-        F.count("*").alias("rows"), F.max(PLACE).alias("last"), left.alias("left")
-    )
-    found = [(row[PART], row["rows"], row["last"], row["left"]) for row in counted.collect()]
-    for part, rows, last, _ in found:
+    reason = "reason" if set(REJECTS.names) <= set(schema.names) else None
+    names = [PART, PLACE, *([reason] if reason else [])]
+    if (few := read_few(spark, path, names)) is not None:
+        counts = [(PLACE, "count"), (PLACE, "max"), *([(reason, "count")] if reason else [])]
+        table = few.group_by(PART).aggregate(counts)
+        told = (table[name].to_pylist() for name in (PART, *(f"{name}_{kind}" for name, kind in counts)))
+        found = list(zip(*told, strict=True))
+    else:
+        staged = read_dataset(spark, path, _with_places(schema)).groupBy(PART)
+        left = [F.count(reason)] if reason else []
+        found = [tuple(row) for row in staged.agg(F.count(PLACE), F.max(PLACE), *left).collect()]
+    for part, rows, last, *_ in found:
         if last + 1 != rows:
             raise ServiceUnavailable(
                 f"partition {part} of {path} has {rows} rows, and the number of its last row is {last}: the"
                 " file system lost or doubled some; start again, which stages all rows anew"
             )
-    return [(part, rows, left) for part, rows, _, left in found]
+    return [(part, rows, sum(left)) for part, rows, _, *left in found]
 
 
 def _with_places(schema: StructType) -> StructType:

@@ -27,7 +27,7 @@ from fanin.spark.fanout.folder import SentMessages
 from fanin.spark.fanout.sending import RESULT
 from fanin.spark.fanout.staging import ORDINAL, Staging, left_out_name
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.datasets import read_dataset
+from fanin.spark.runtime.datasets import read_dataset, read_few
 from fanin.spark.runtime.failures import refused_storage, root_cause
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import Reason
@@ -113,8 +113,7 @@ def summarize(
     refused = 0
     sent = SentSoFar.ALL
     if (results := messages.results()) is not None:
-        found = read_dataset(spark, files.at(results), RESULT)
-        totals, refused = _totals(found)
+        totals, refused = _totals(spark, files.at(results))
         if totals["sent"] != staging.rows - refused:
             raise InvalidRequest(
                 f"{staging.rows} rows are staged, and {files.at(results)} tells of {totals['sent']} that were"
@@ -122,6 +121,7 @@ def summarize(
                 f" {messages.again}"
             )
         if refused:
+            found = read_dataset(spark, files.at(results), RESULT)
             left.append(_refused(found, staging.read(spark)))
             sent = SentSoFar.SOME
     elif staging.rows:
@@ -164,12 +164,14 @@ def unsent(batch: Batch, folder: str, sent: SentSoFar) -> str | None:
     )
 
 
-def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:
+def _totals(spark: SparkSession, results: str) -> tuple[dict[str, int | None], int]:
     """Count the messages sent and the requests they took; and the messages that were not sent."""
     names = ("sent", "requests", "refused")
-    # A row for each task; to add them up in Spark would take a shuffle.
-    tasks = results.where(F.col(ORDINAL).isNull()).select(*names).collect()
-    sent, requests, refused = (sum(task[name] for task in tasks) for name in names)
+    if (few := read_few(spark, results, names)) is not None:
+        sent, requests, refused = (sum(filter(None, few[name].to_pylist())) for name in names)
+    else:
+        tasks = read_dataset(spark, results, RESULT).where(F.col(ORDINAL).isNull()).select(*names).collect()
+        sent, requests, refused = (sum(task[name] for task in tasks) for name in names)
     return {"sent": sent, "requests": requests}, refused
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -14,7 +16,7 @@ from pyspark.sql.types import StructType
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder, is_missing, is_unanswered
-from fanin.spark.runtime.places import canonical, escaped
+from fanin.spark.runtime.places import canonical, escaped, file_system
 
 _SIGN: Final = "fanin"
 """In the metadata of a column, which Spark keeps in every file: a job of fanin wrote this dataset."""
@@ -30,6 +32,10 @@ _OF_SPARK: Final = re.compile(
     r"|\.(_.*\.crc|spark-staging.*|hive-staging.*|emrfs.*|_SUCCESS-[0-9a-f]{32})"
 )
 """What Spark, its committers and ``Folder`` write besides."""
+
+_FEW_FILES: Final = 16
+_FEW_BYTES: Final = 16 * 2**20
+"""Files, and their bytes, that the driver reads by itself."""
 
 
 class Footer(NamedTuple):
@@ -174,3 +180,23 @@ def replace_dataset(rows: DataFrame, folder: str) -> DataFrame:
 def read_dataset(spark: SparkSession, folder: str, schema: StructType | str) -> DataFrame:
     """Read a dataset that a job has written; its path is no pattern, whatever signs are in it."""
     return spark.read.schema(schema).parquet(escaped(folder))
+
+
+def read_few(spark: SparkSession, folder: str, columns: Sequence[str]) -> Any:
+    """Read some columns of a small dataset that a job has written, without a job of Spark.
+
+    Returns:
+        A ``pyarrow.Table``; None if the dataset is not small, or if pyarrow cannot read it here.
+    """
+    parts = list(Folder(spark, folder).entries("part-*") or ())
+    if not 0 < len(parts) <= _FEW_FILES or sum(part.getLen() for part in parts) > _FEW_BYTES:
+        return None
+    tables = []
+    try:
+        for path in (str(part.getPath().toString()) for part in parts):
+            system, place = file_system(path, spark)
+            with system.open_input_file(place) as opened:
+                tables.append(pq.ParquetFile(opened).read(columns=list(columns)))
+    except (pa.ArrowException, OSError):
+        return None
+    return pa.concat_tables(tables)
