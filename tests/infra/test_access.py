@@ -229,9 +229,7 @@ def test_a_role_with_all_grants_stays_within_the_size_of_inline_policies(shop: S
 
 
 @pytest.mark.parametrize("name", GRANTS)
-def test_the_console_is_for_readers_and_its_buttons_for_those_who_may_press_them(
-    shop: Shop, name: str
-) -> None:
+def test_the_console_is_for_readers_and_its_buttons_for_those_who_may_press_them(shop, name):
     group, _ = GRANTS[name]
     calls = [call for call in shop.calls(name) if "/console" in call]
     assert [call for call in calls if call.startswith("GET")] == (

@@ -24,13 +24,11 @@ def test_a_wheel_has_them_in_the_package(tmp_path):
     package = tmp_path / "fanin_cdk"
     (package / "bundled" / "functions").mkdir(parents=True)
     shutil.copyfile(assets.__file__, package / "assets.py")
-    # When it is imported
     spec = importlib.util.spec_from_file_location("wheel_assets", package / "assets.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    # Then it looks there
     assert package / "bundled" / "functions" == module.FUNCTIONS
     assert package / "bundled" / "layers" == module.REQUIREMENTS
 
@@ -45,7 +43,6 @@ def test_the_two_packages_are_of_one_release():
 def test_the_package_is_copied_without_caches_and_rooms_that_stay_behind(tmp_path):
     # Given rooms that functions do not need; a room of the same name further down is another one
     bundling = assets.CopyPackage("python", ["cli", "errors.py", "pages"])
-    # When the CDK bundles
     assert bundling.try_bundle(str(tmp_path)) is True
     # Then they are left out, and nothing else
     copied = {path.relative_to(tmp_path / "python" / "fanin") for path in (tmp_path / "python").rglob("*.py")}

@@ -310,10 +310,7 @@ def queue(tracker, stack) -> TrackedQueue:
             {"runtime": lambda_.Runtime.PYTHON_3_10},
             r"Consumer runs on python3\.10, and fanin's layers are for python3\.11, .*; choose one of these",
         ),
-        (
-            {"runtime": UNKNOWN},
-            r"Consumer runs on python3\.9,",
-        ),
+        ({"runtime": UNKNOWN}, r"Consumer runs on python3\.9,"),
         (
             {"architecture": lambda_.Architecture.custom("riscv64", "linux/riscv64")},
             r"Consumer runs on riscv64, and fanin's layers are for arm64, x86_64; choose one of these",

@@ -83,7 +83,6 @@ def test_cdk_nag_and_cfn_lint_would_find_something(tmp_path):
     wrong = {"Resources": {"Bad": {"Type": "AWS::SQS::Queue", "Properties": {"Colour": "red"}}}}
     template = tmp_path / "wrong.template.json"
     template.write_text(json.dumps(wrong))
-    # Then both name them
     with pytest.raises(RuntimeError, match="fanin/Bad/Resource"):
         app.synth()
     (found,) = lint(template)

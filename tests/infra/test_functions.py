@@ -21,12 +21,7 @@ FUNCTIONS = (
     *("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters"),
     *("directory", "registrar", "router", "scatter", "replies", "redriver", "targets"),
 )
-TABLES = (
-    names.ENV_BATCHES_TABLE,
-    names.ENV_WORDS_TABLE,
-    names.ENV_PARTS_TABLE,
-    names.ENV_DIRECTORY_TABLE,
-)
+TABLES = (names.ENV_BATCHES_TABLE, names.ENV_WORDS_TABLE, names.ENV_PARTS_TABLE, names.ENV_DIRECTORY_TABLE)
 SCHEDULES = (
     names.ENV_SCHEDULE_GROUP,
     names.ENV_SCHEDULE_ROLE_ARN,
@@ -54,11 +49,7 @@ OWN = {
     },
     "settler": {names.ENV_RETRY_QUEUE_URL},
     "acks": {names.ENV_RETRY_QUEUE_URL, names.ENV_CLAIMS_BUCKET},
-    "dead_letters": {
-        names.ENV_RETRY_QUEUE_URL,
-        names.ENV_BUFFER_DEAD_LETTERS_ARN,
-        names.ENV_CLAIMS_BUCKET,
-    },
+    "dead_letters": {names.ENV_RETRY_QUEUE_URL, names.ENV_BUFFER_DEAD_LETTERS_ARN, names.ENV_CLAIMS_BUCKET},
     "directory": {names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_RETRY_QUEUE_URL},
     "registrar": {names.ENV_RETRY_QUEUE_URL},
     "router": {names.ENV_BUS},
@@ -84,7 +75,6 @@ DEFAULTS = {names.ENV_OPEN_IDLE_TTL, names.ENV_CLOSED_IDLE_TTL, names.ENV_LIFETI
 def test_a_function_is_logged_and_told_what_it_needs(altered, name):
     # Given a stack with settings of its own
     function = altered.properties(altered.stack.tracker.functions[name].function)
-    # Then the function follows them
     assert function["Handler"] == "handler.handler"
     assert "TracingConfig" not in function
     log = altered.of_type("AWS::Logs::LogGroup")[function["LoggingConfig"]["LogGroup"]["Ref"]]
@@ -215,7 +205,6 @@ def test_third_party_packages_are_bundled_for_their_target(pip, tmp_path, settin
 def test_a_layer_for_another_python_has_wheels_that_its_system_can_load(pip, tmp_path, runtime, platforms):
     # Given functions on a Python of which one runs on a system with an older C library
     stack = cdk.Stack(cdk.App(outdir=str(tmp_path)), "layers")
-    # When their layer is bundled
     third_party_layer(stack, "Layer", "runtime", settings=Settings(), processor="x86_64", runtime=runtime)
     # Then pip takes wheels for that system and that Python
     (command,) = pip.calls

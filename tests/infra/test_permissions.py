@@ -109,10 +109,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     },
     "acks": SETTLES
     | NOTES
-    | {
-        "ack queue": CONSUME | {"sqs:SendMessage"},
-        "ack dead letters": {"sqs:SendMessage"},
-    },
+    | {"ack queue": CONSUME | {"sqs:SendMessage"}, "ack dead letters": {"sqs:SendMessage"}},
     "notifier": SETTLES
     | {
         "parts": table("BatchGetItem", "DeleteItem", "Query"),

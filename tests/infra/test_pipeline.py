@@ -225,7 +225,6 @@ def test_a_network_is_in_the_zones_that_an_app_names():
     stack.node.set_context(
         "availability-zones:account=111122223333:region=us-east-1", [f"us-east-1{zone}" for zone in "abcdef"]
     )
-    # When a network names others
     network = PipelineNetwork(stack, "Network", availability_zones=zones)
     # Then it has a subnet in each of these, and endpoints there
     made = Synthesized(stack)
@@ -306,7 +305,6 @@ def test_a_list_of_hosts_reaches_the_scheduled_audit_as_one_word(made):
 def test_a_variable_with_a_blank_is_refused_and_named(home, jobs, monkeypatch):
     # Given a tracker with a variable that cannot stand in a line of parameters
     monkeypatch.setitem(home.environment, "FANIN_NOTE", "two words")
-    # Then the pipeline says so
     with pytest.raises(ValueError, match=r"driverEnv\.FANIN_NOTE is 'two words'"):
         jobs()
 
@@ -377,7 +375,7 @@ def test_the_audit_exports_both_tables_waits_and_runs(made):
     arguments = audit["Parameters"]["JobDriver"]["SparkSubmit"]["EntryPointArguments.$"]
     assert arguments.count("AWSDynamoDB/{}") == 2
     assert re.findall(r"'(--[a-z-]+)'", arguments) == [
-        *("--batches-export", "--words-export", "--snapshot", "--output"),
+        *("--batches-export", "--words-export", "--snapshot", "--output")
     ]
     assert "Retry" not in audit
 
@@ -392,14 +390,12 @@ def test_the_audits_arguments_are_those_of_the_job(made):
     # Given the arguments that the state machine gives
     from fanin.spark.jobs.audit import JOB
 
-    # When the job reads them
     options = JOB.parser().parse_args(
         [
             *("--batches-export", "s3://b/1", "--words-export", "s3://b/2"),
             *("--snapshot", "s3://b/3", "--output", "s3://b/4"),
         ]
     )
-    # Then it takes them
     given = (options.batches_export, options.words_export, options.snapshot, options.output)
     assert given == ("s3://b/1", "s3://b/2", "s3://b/3", "s3://b/4")
 
@@ -453,7 +449,7 @@ def test_an_audit_that_does_not_succeed_is_told(made):
     alarms = made.of_type("AWS::CloudWatch::Alarm").values()
     assert all(alarm["AlarmActions"] == [TOPIC] and alarm["Threshold"] == 1 for alarm in alarms)
     assert {alarm["MetricName"] for alarm in alarms} == {
-        *("ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted"),
+        *("ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted")
     }
 
 

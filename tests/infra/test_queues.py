@@ -10,7 +10,9 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.assertions import Match, Template
 
 from fanin import names
+from fanin.entry.redrives import WORK_MS
 from fanin_cdk import FaninStack, TrackedQueue
+from fanin_cdk.redrives import TIMEOUT
 from tests.infra.conftest import UNBUNDLED
 
 
@@ -240,3 +242,31 @@ def test_the_dead_letters_of_buffers_free_their_slots(fanin):
         for source in sources
         if json.dumps(source["EventSourceArn"]["Fn::GetAtt"]) == queue
     }
+
+
+# The worker of redrives.
+
+
+def test_lambda_lets_the_chain_of_jobs_go_on(fanin, tracker):
+    # Given the worker, whose jobs put the next job on their own queue
+    properties = fanin.properties(tracker.functions["redriver"].function)
+    # Then Lambda does not stop it after sixteen
+    assert properties["RecursiveLoop"] == "Allow"
+    # And a job leaves the rest to the next one long before its time is over
+    assert properties["Timeout"] == TIMEOUT
+    assert WORK_MS * 2 < TIMEOUT * 1_000
+    assert fanin.properties(tracker.redrives.jobs.queue)["VisibilityTimeout"] == 6 * TIMEOUT
+
+
+# The bucket for large replies to scatters.
+
+
+@pytest.mark.parametrize("given", ["altered", "frugal"])
+def test_how_long_a_claim_is_kept_does_not_follow_a_setting_that_may_be_lowered(request, given):
+    # Given a stack with the shortest, or the longest lifetime for new batches
+    fanin = request.getfixturevalue(given)
+    properties = fanin.properties(fanin.stack.tracker.scatter.claims)
+    # Then the bucket deletes by what the key of a claim says, and everything else after the longest time
+    rules = properties["LifecycleConfiguration"]["Rules"]
+    kept = {rule.get("Prefix"): rule["ExpirationInDays"] for rule in rules}
+    assert kept == {f"days-{days}/": days for days in names.CLAIM_DAYS} | {None: 366}

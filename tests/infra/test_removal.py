@@ -31,7 +31,6 @@ def test_a_stack_whose_data_is_retained_deletes_only_rules_which_keep_its_bus_fr
     # Given what a stack tells the function, unless it is for an emulator, which is thrown away as a whole
     assert local.of_type(LEFTOVERS) == {}
     (told,) = fanin.of_type(LEFTOVERS).values()
-    # Then it names the bus alone
     assert told["Bus"] == {"Ref": fanin.id_of(fanin.stack.tracker.bus)}
     assert told["Buckets"] == []
     assert {"QueuePrefix", "DeadLetters"}.isdisjoint(told)
@@ -123,9 +122,7 @@ def test_functions_go_before_what_they_could_make_is_deleted_and_permissions_aft
         assert set(policies) <= set(after["DependsOn"])
 
 
-def test_the_application_is_stopped_before_it_is_deleted_and_starts_no_more(
-    destroyed: tuple[Synthesized, Synthesized],
-) -> None:
+def test_the_application_is_stopped_before_it_is_deleted_and_starts_no_more(destroyed):
     """EMR Serverless deletes an application in the states CREATED and STOPPED only."""
     jobs = destroyed[1]
     ((name, cleaned),) = jobs.of_type(LEFTOVERS).items()

@@ -66,9 +66,7 @@ def test_a_context_without_settings_gives_the_defaults():
 def test_text_from_the_command_line_is_read_as_what_it_stands_for():
     # Given settings as `-c name=value` passes them
     scope = Scope(lifetime="3600", local="true", prefix="shop", api_throttle_rate=20.0)
-    # When they are read
     settings = Settings.from_context(scope)
-    # Then they have their types
     assert settings == Settings(lifetime=3600, local=True, prefix="shop", api_throttle_rate=20)
     assert isinstance(settings.api_throttle_rate, int)
 
@@ -111,11 +109,7 @@ def test_an_app_gives_its_context():
         ({"pipeline_subnets": "subnet-1"}, "pipeline_security_groups is ''; it must be set, of the same VPC"),
         ({"pipeline_security_groups": "sg-1"}, "pipeline_subnets is ''; it must be set"),
         (
-            {
-                "pipeline_network": "nat",
-                "pipeline_subnets": "subnet-1",
-                "pipeline_security_groups": "sg-1",
-            },
+            {"pipeline_network": "nat", "pipeline_subnets": "subnet-1", "pipeline_security_groups": "sg-1"},
             "pipeline_network is 'nat'; it must be none when",
         ),
     ],

@@ -118,7 +118,6 @@ def test_a_bad_value_is_refused_before_anything_is_written(tmp_path):
 def test_files_that_are_there_are_left_alone(tmp_path, capsys):
     # Given a folder with something in it
     (tmp_path / "mine").write_text("mine")
-    # When the command should write there
     code = template.main([str(tmp_path)])
     # Then it says why it does not
     assert code == 2

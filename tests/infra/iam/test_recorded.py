@@ -12,15 +12,7 @@ from tests.infra.iam import lambda_service
 from tests.infra.iam.conditions import as_list
 from tests.infra.iam.forbidden import CLAIMS, FORBIDDEN, FOREIGN, ROUTER, targets
 from tests.infra.iam.policies import Decision, Request, Statement, applies, evaluate
-from tests.infra.iam.recorded import (
-    OURS,
-    Question,
-    asks_without_consent,
-    denied,
-    on_aws,
-    policies,
-    read,
-)
+from tests.infra.iam.recorded import OURS, Question, asks_without_consent, denied, on_aws, policies, read
 from tests.infra.iam.templates import ACCOUNT, REGION
 
 UNSEEN = {

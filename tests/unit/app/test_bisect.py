@@ -52,7 +52,6 @@ def test_a_refused_item_fails_alone_after_few_calls(error: type[Exception]) -> N
     # Given 1,000 items, two of which are refused
     call = Call(lambda item: error(f"item {item}") if item in (17, 501) else None)
 
-    # When
     failed = bisect(range(1_000), call)
 
     # Then the two fail with errors of their own, and all others went through once
@@ -74,9 +73,7 @@ def test_exactly_the_refused_items_fail_whatever_their_places(good: list[bool]) 
 
 
 @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable, AccessDenied])
-def test_an_error_that_does_not_blame_the_items_fails_the_whole_call_and_is_not_retried(
-    error: type[Exception],
-) -> None:
+def test_an_error_that_does_not_blame_the_items_fails_the_whole_call_and_is_not_retried(error):
     raised = error("not now")
     call = Call(lambda _: raised)
     assert bisect([1, 2, 3], call) == [FailedCall([1, 2, 3], raised)]
@@ -92,10 +89,8 @@ def test_a_half_that_is_throttled_fails_as_a_whole_and_the_other_half_goes_on() 
         if 0 in items:
             raise Throttled("slow down")
 
-    # When
     failed = bisect([0, 1, 2, 3], answer)
 
-    # Then
     assert [(list(one.items), one.refused) for one in failed] == [([0, 1], False), ([3], True)]
 
 

@@ -78,7 +78,6 @@ def test_without_a_bucket_a_row_keeps_what_it_can(world: World, monkeypatch, err
     # When items fail with messages as large as a row takes
     world.ledger.mark([Failure(group[n], "torn", message) for n in range(2)]).whole()
 
-    # Then they are kept in rows
     assert [world.ledger.failure(batch.batch_id, n).message for n in range(2)] == [message, message]
 
 
@@ -129,9 +128,7 @@ def test_a_failure_keeps_its_message_and_what_is_known_of_it(world: World) -> No
 
 
 @pytest.mark.parametrize(("on_failure", "noted"), [(OnFailure.HOLD, (("rows", 5),)), (OnFailure.DONE, ())])
-def test_what_a_held_item_brings_to_the_totals_is_noted_until_it_is_released(
-    world: World, on_failure: OnFailure, noted: tuple[tuple[str, int], ...]
-) -> None:
+def test_what_a_held_item_brings_to_the_totals_is_noted_until_it_is_released(world, on_failure, noted):
     batch, (group,) = world.batch(3, on_failure=on_failure, totals=("rows",))
 
     world.ledger.mark([Failure(group[1], "torn", totals={"rows": 5})]).whole()
@@ -149,7 +146,6 @@ def test_of_two_failures_of_one_item_at_once_the_first_note_stays(world: World) 
         lambda: other.mark([Failure(group[1], "second", KeptMessage("body"))]).whole(),
     )
 
-    # When it goes on
     world.ledger.mark([Failure(group[1], "first", KeptMessage("body"))]).whole()
 
     # Then the note that was there stays, and the message
@@ -191,7 +187,6 @@ def test_a_failure_that_is_noted_late_does_not_hide_a_later_one(world: World) ->
 
     world.at("parts.update_failures", "before", meanwhile)
 
-    # When it goes on
     world.fresh().mark([Failure(group[1], "late", KeptMessage("body"))]).whole()
 
     # Then the item is held for its last failure, with its message
@@ -215,7 +210,6 @@ def test_rows_and_objects_go_page_by_page(world: World, monkeypatch) -> None:
     monkeypatch.setattr(failures, "PAGE", 3)
     batch_id = failed(world, 8)
 
-    # When they are forgotten
     left = failures.forget(world.ports, world.ports.batches.read([batch_id])[batch_id])
 
     # Then no message is left, the notes are, and a repeat does no harm
@@ -237,11 +231,6 @@ def test_one_call_is_bounded_and_says_where_to_go_on(world: World, monkeypatch) 
     assert cursor is not None
     assert failures.forget_page(world.ports, batch_id, cursor) is None
     assert world.memory.claims.objects == {}
-
-
-def test_one_call_deletes_the_messages_of_five_thousand_failures() -> None:
-    """So many as the removal of a batch promises; a batch with more is left to the worker."""
-    assert failures.PAGE * failures.PAGES == 5_000
 
 
 def test_a_failure_without_a_message_asks_nothing_of_the_bucket(world: World) -> None:

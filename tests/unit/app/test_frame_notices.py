@@ -118,9 +118,7 @@ class TestIdle:
         }
         assert message.attributes[names.ATTRIBUTE_TYPE] == "Repeat Requested"
 
-    def test_says_whether_more_is_missing_than_it_lists(
-        self, world: Sender, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_says_whether_more_is_missing_than_it_lists(self, world, monkeypatch):
         monkeypatch.setattr(frames, "LISTED", 2)
         more, all_of_it = world.open(), world.open()
         world.ack(more, 1, 3)
@@ -181,9 +179,7 @@ class TestIdle:
         ("call", "moment", "messages"),
         [("channels.send", "before", 1), ("channels.send", "after", 2), ("batches.touch", "before", 2)],
     )
-    def test_is_asked_for_before_it_is_marked(
-        self, world: Sender, call: str, moment: str, messages: int
-    ) -> None:
+    def test_is_asked_for_before_it_is_marked(self, world, call, moment, messages):
         """A frame that is marked and was not asked for would be given up without a word."""
         frame = world.stalled()
         world.crash_at(call, moment)
@@ -213,7 +209,6 @@ def test_a_frame_whose_channel_fails_harms_no_other_batch(world: Sender) -> None
     world.break_channel(KeyError("MessageGroupId"))
     failed: list[int] = []
 
-    # When the reaper comes twice
     first = world.fresh().reap(report=lambda batch_id, _: failed.append(batch_id))
     world.clock.advance(5 * STALE)
     second = world.fresh().reap()

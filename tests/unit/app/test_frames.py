@@ -91,9 +91,7 @@ class TestStatus:
         assert (first.missing, rest.missing) == (((1, 7),), ((8, 199),))
 
     @pytest.mark.parametrize(("size", "km", "exact"), [(200, 5, True), (1_000_000, 0, False)])
-    def test_says_whether_its_totals_are_those_of_all_envelopes(
-        self, world: Sender, size: int, km: int, exact: bool
-    ) -> None:
+    def test_says_whether_its_totals_are_those_of_all_envelopes(self, world, size, km, exact):
         # Given an envelope that was handled, behind more words than a status reads
         frame = world.frames.open(OpenFrame(size, totals=("km",)))
         (claim,) = world.frames.claim([Ticket(frame.frame_id, size - 1)])
@@ -125,9 +123,7 @@ class TestClaim:
         after = world.accesses.writes.total(), world.accesses.reads.total()
         assert (after[0] - before[0], after[1] - before[1]) == (1, 0)
 
-    def test_in_a_complete_frame_all_is_done_and_in_one_that_was_given_up_all_is_over(
-        self, world: Sender
-    ) -> None:
+    def test_in_a_complete_frame_all_is_done_and_in_one_that_was_given_up_all_is_over(self, world):
         complete, cancelled = world.open(1), world.open(1)
         world.ack(complete, 0)
         world.ledger.cancel(cancelled.frame_id)
@@ -148,9 +144,7 @@ class TestClaim:
         with pytest.raises(ValueError, match="shorter"):
             FrameService(LedgerService(ports)).claim([Ticket(frame.frame_id, n) for n in range(2)])
 
-    def test_refuses_what_is_not_in_the_frame_or_out_of_bounds_and_writes_nothing(
-        self, world: Sender
-    ) -> None:
+    def test_refuses_what_is_not_in_the_frame_or_out_of_bounds_and_writes_nothing(self, world):
         frame = world.open()
         before = world.accesses.writes.total()
         for index in (-1, 100):

@@ -23,9 +23,7 @@ def fresh(clock: FixedClock) -> Fresh[str, object]:
 
 @pytest.mark.parametrize("value", [1, ()])
 @pytest.mark.parametrize(("choice", "fresh_ms"), [({}, FRESH_MS), ({"fresh_ms": 5}, 5)])
-def test_a_value_is_fresh_for_half_a_minute_or_as_long_as_the_caller_says(
-    clock: FixedClock, value: object, choice: dict[str, int], fresh_ms: int
-) -> None:
+def test_a_value_is_fresh_for_half_a_minute_or_as_long_as_the_caller_says(clock, value, choice, fresh_ms):
     fresh: Fresh[str, object] = Fresh(clock, **choice)
     assert fresh.remember("a", value) == value
 
@@ -35,9 +33,7 @@ def test_a_value_is_fresh_for_half_a_minute_or_as_long_as_the_caller_says(
     assert fresh.get("a") is None
 
 
-def test_a_value_that_is_remembered_again_is_fresh_from_then(
-    clock: FixedClock, fresh: Fresh[str, object]
-) -> None:
+def test_a_value_that_is_remembered_again_is_fresh_from_then(clock, fresh):
     fresh.remember("a", 1)
     clock.advance(FRESH_MS - 1)
     fresh.remember("a", 2)

@@ -71,9 +71,7 @@ def test_there_are_eight_services() -> None:
 
 @pytest.mark.parametrize("over", OVER)
 @pytest.mark.parametrize(("service", "name", "call"), CALLS)
-def test_both_sides_have_every_call_with_the_same_signature(
-    over: str, service: str, name: str, call: Callable[..., Any]
-) -> None:
+def test_both_sides_have_every_call_with_the_same_signature(over, service, name, call):
     implementation = getattr(getattr(OVER[over](), service), name)
     assert parameters(implementation) == parameters(call)
     assert answer(implementation) == answer(call)
@@ -155,7 +153,6 @@ def test_no_two_deployments_send_an_event_of_the_same_id() -> None:
     services.ledger.cancel(ended)
     services.directory.register(Register("cars", "one", "q"))
 
-    # When they are told
     read = ports.batches.read([ended, stalled])
     services.ledger.announce(read[ended])
     stall = stall_event(ports, read[stalled])

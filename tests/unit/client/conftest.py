@@ -145,10 +145,7 @@ def received(sqs: Any, queue_url: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     while True:
         answer = sqs.receive_message(
-            QueueUrl=queue_url,
-            MaxNumberOfMessages=10,
-            MessageAttributeNames=["All"],
-            AttributeNames=["All"],
+            QueueUrl=queue_url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"]
         )
         if not answer.get("Messages"):
             return found

@@ -44,7 +44,6 @@ def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: Buffers) -> Non
     producer = Producer(buffers, "jobs", backoff=Backoff(base=0.5, cap=10, sleep=sleep, fraction=lambda: 0.9))
     producer.put("a")
 
-    # When the producer puts more in
     accepted = producer.put("b")
 
     # Then it waited no less than it was asked to, and longer each time
@@ -78,15 +77,11 @@ def test_a_producer_with_a_timeout_tries_once_more_when_it_is_over(buffers: Buff
 
     producer = Producer(buffers, "jobs", backoff=Backoff(sleep=sleep), now=lambda: clock.at)
     producer.put("a")
-    # When
     producer.put("b", timeout=0.75)
-    # Then
     assert clock.at == 0.75
 
 
-def test_a_producer_of_a_tracker_waits_longer_and_longer_up_to_ten_seconds(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_producer_of_a_tracker_waits_longer_and_longer_up_to_ten_seconds(memory, monkeypatch):
     # Given a full buffer, out of which something is taken at the seventh wait
     monkeypatch.setattr("fanin.client.buffers.ROOM_WAITS", replace(ROOM_WAITS, fraction=lambda: 1.0))
     waits: list[float] = []
@@ -101,15 +96,11 @@ def test_a_producer_of_a_tracker_waits_longer_and_longer_up_to_ten_seconds(
     tracker.buffers.define("jobs", 1)
     producer = tracker.producer("jobs")
     producer.put_now("a")
-    # When
     producer.put("b")
-    # Then
     assert waits == [1, 1, 2, 4, 8, 10, 10]
 
 
-def test_a_payload_that_always_fails_holds_up_no_other(
-    buffers: Buffers, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_payload_that_always_fails_holds_up_no_other(buffers, caplog):
     # Given work of which two pieces always fail
     buffers.define("jobs", 9)
     buffers.put("jobs", ["a", "bad 1", "b", "bad 2", "c"])
@@ -128,9 +119,7 @@ def test_a_payload_that_always_fails_holds_up_no_other(
     assert "another payload of buffer jobs failed and comes again" in caplog.text
 
 
-def test_work_that_a_handler_gives_up_frees_its_slot_and_does_not_come_again(
-    buffers: Buffers, memory: Memory
-) -> None:
+def test_work_that_a_handler_gives_up_frees_its_slot_and_does_not_come_again(buffers, memory):
     # Given a handler that gives up one of three payloads, with a long reason
     buffers.define("jobs", 9)
     buffers.put("jobs", ["a", "bad", "b"])
@@ -141,10 +130,8 @@ def test_work_that_a_handler_gives_up_frees_its_slot_and_does_not_come_again(
         if payload == "bad":
             raise ItemFailed("no such scene" + "!" * 2_000)
 
-    # When
     assert Taker(buffers, "jobs", wait=0).run(handle, until_empty=True) == 3
 
-    # Then
     memory.clock.advance(60_000)
     assert Taker(buffers, "jobs", wait=0).run(handle, until_empty=True) == 0
     assert handled == ["a", "bad", "b"]

@@ -14,7 +14,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.client.https.ledger import HttpsLedger
 from fanin.entry.settings import Settings
-from fanin.errors import BatchNotFound, InvalidRequest, NotConfigured
+from fanin.errors import InvalidRequest, NotConfigured
 from tests.unit.local_stacks import STACK
 
 
@@ -68,13 +68,10 @@ def test_nothing_set_names_what_could_be():
 
 
 def test_tables(monkeypatch):
-    # Given
     for table in ("BATCHES", "WORDS", "PARTS", "DIRECTORY"):
         monkeypatch.setenv(f"FANIN_{table}_TABLE", table.lower())
     monkeypatch.setenv("FANIN_ACK_QUEUE_URL", "https://sqs/acks")
-    # When
     tracker = Tracker.from_env()
-    # Then
     assert isinstance(tracker.ledger, LedgerService)
     assert tracker._ack_queue_url == "https://sqs/acks"
 
@@ -101,11 +98,6 @@ class TestInMemory:
         consumer = tracker.consumer(url, lambda message: seen.append(message.body), via=via, wait=0)
         consumer.run(until=lambda: batch.status().batch.state.terminal)
         assert sorted(seen) == ["a", "b", "c"]
-
-    def test_each_is_a_service_of_its_own(self):
-        batch = Tracker.in_memory().open()
-        with pytest.raises(BatchNotFound):
-            Tracker.in_memory().status(batch.batch_id)
 
 
 TABLES = Settings({f"FANIN_{name}_TABLE": name for name in ("BATCHES", "WORDS", "PARTS", "DIRECTORY")})

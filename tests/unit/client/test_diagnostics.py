@@ -31,9 +31,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [Throttled("busy"), RuntimeError("a defect")])
-def test_a_note_that_cannot_be_written_is_logged_and_harms_nothing(
-    error: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_note_that_cannot_be_written_is_logged_and_harms_nothing(error, caplog):
     failing = Failing(error)
     calls = DiagnosticCalls(lambda: failing)
 
@@ -59,9 +57,7 @@ def test_more_attempts_than_one_call_takes_go_in_several() -> None:
     assert finding.evidence["items"] == 10
 
 
-def test_one_attempt_that_is_refused_keeps_no_other_from_being_noted(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_one_attempt_that_is_refused_keeps_no_other_from_being_noted(caplog):
     # Given a window in which a message names a batch that is gone, and one a forged item
     tracker = Tracker.in_memory()
     group = tracker.add(tracker.open().batch_id, 8)
@@ -71,11 +67,9 @@ def test_one_attempt_that_is_refused_keeps_no_other_from_being_noted(
         Retry(f"{prefix[:-1]}{'A' if prefix[-1] != 'A' else 'B'}:{check}", 2, "no"),
     ]
 
-    # When
     with caplog.at_level(logging.WARNING, "fanin"):
         tracker.note_retries([*[Retry(item, 2, "broken") for item in group], *forged])
 
-    # Then the others are noted
     (finding,) = [one for one in tracker.why(group.batch_id).findings if one.code == "retrying"]
     assert finding.evidence["items"] == 8
     assert [record.message.partition(" failed")[0] for record in caplog.records] == ["1", "1"]

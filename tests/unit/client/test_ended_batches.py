@@ -105,9 +105,7 @@ PROOFS: list[dict[str, Any]] = [{"first": 1}, {"duplicates": ("7:g:0",)}, {"held
         *((what, known) for what in ({"ranged": 1}, {"late": 1}) for known in (None, *Mode)),
     ],
 )
-def test_a_complete_batch_has_ended_if_it_is_exact_for_certain(
-    what: dict[str, Any], known: Mode | None
-) -> None:
+def test_a_complete_batch_has_ended_if_it_is_exact_for_certain(what, known):
     """An estimated batch may be complete before all of its work is done."""
     ended, exact = EndedBatches(lambda: 0.0), what in PROOFS
     row = Tracker.in_memory().open()
@@ -188,9 +186,7 @@ def sent(service: InMemoryService, queue_url: str, count: int, **options: Any) -
 
 
 @pytest.mark.parametrize("fifo", [False, True])
-def test_a_warm_consumer_does_at_most_one_of_fifty_that_remain(
-    service: InMemoryService, work: Work, fifo: bool
-) -> None:
+def test_a_warm_consumer_does_at_most_one_of_fifty_that_remain(service, work, fifo):
     # Given a consumer of another process that has done ten messages of a batch, a while ago
     queue_url = service.queue("rows", fifo=fifo)
     batch_id = sent(service, queue_url, 60)
@@ -198,7 +194,6 @@ def test_a_warm_consumer_does_at_most_one_of_fifty_that_remain(
     assert consumer.poll() == 10
     service.advance(timedelta(seconds=5))
 
-    # When the batch is cancelled
     service.tracker.cancel(batch_id)
     while consumer.poll():
         pass
@@ -217,9 +212,7 @@ def test_false_does_all_the_work(service: InMemoryService, queue_url: str, work:
     assert (len(work.done), consumer.skipped) == (3, 0)
 
 
-def test_look_reads_before_the_first_message_once_in_30_seconds(
-    service: InMemoryService, queue_url: str, work: Work
-) -> None:
+def test_look_reads_before_the_first_message_once_in_30_seconds(service, queue_url, work):
     # Given a consumer that acknowledges through the queue, and so gets no receipts
     batch_id = sent(service, queue_url, 40)
     consumer = another(service).consumer(queue_url, work, wait=0, via="queue", skip_ended="look")
@@ -234,7 +227,6 @@ def test_look_reads_before_the_first_message_once_in_30_seconds(
     while consumer.poll():
         pass
 
-    # Then it does no more
     assert (len(work.done), consumer.skipped) == (10, 30)
 
 
@@ -295,9 +287,7 @@ def test_another_mode_is_refused_at_once() -> None:
         Tracker.in_memory().sqs_handler(skip_ended="Look")  # type: ignore[call-overload]
 
 
-def test_a_lambda_handler_drops_them_counts_them_and_deletes_their_messages(
-    service: InMemoryService, queue_url: str, work: Work, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lambda_handler_drops_them_counts_them_and_deletes_their_messages(service, queue_url, work, capsys):
     batch_id = sent(service, queue_url, 12)
     service.tracker.cancel(batch_id)
 
@@ -308,9 +298,7 @@ def test_a_lambda_handler_drops_them_counts_them_and_deletes_their_messages(
     assert service.tracker.consumer(queue_url, work, wait=0).poll() == 0
 
 
-def test_the_first_message_asks_only_where_an_answer_is_old_and_once_a_window(
-    service: InMemoryService, queue_url: str
-) -> None:
+def test_the_first_message_asks_only_where_an_answer_is_old_and_once_a_window(service, queue_url):
     """A plain window is acknowledged by one call, as ever."""
     sent(service, queue_url, 30)
     calls: list[str] = []
@@ -336,9 +324,7 @@ def test_the_first_message_asks_only_where_an_answer_is_old_and_once_a_window(
 
 @pytest.mark.parametrize("mode", [True, "look"])
 @pytest.mark.parametrize("fresh", [False, True])
-def test_an_estimated_batch_that_is_complete_early_loses_no_work(
-    service: InMemoryService, queue_url: str, work: Work, mode: Any, fresh: bool
-) -> None:
+def test_an_estimated_batch_that_is_complete_early_loses_no_work(service, queue_url, work, mode, fresh):
     # Given an estimated batch that is complete after ten of its thirty messages, because repeats were counted
     batch_id = sent(service, queue_url, 30, mode="estimated")
     consumer = another(service).consumer(queue_url, work, wait=0, skip_ended=mode)
@@ -348,7 +334,6 @@ def test_an_estimated_batch_that_is_complete_early_loses_no_work(
     if fresh:
         consumer = another(service).consumer(queue_url, work, wait=0, skip_ended=mode)
 
-    # When
     while consumer.poll():
         service.advance(timedelta(seconds=5))
 
@@ -356,9 +341,7 @@ def test_an_estimated_batch_that_is_complete_early_loses_no_work(
     assert (sorted(map(int, work.done)), consumer.skipped) == (list(range(30)), 0)
 
 
-def test_a_batch_that_its_deadline_completed_is_read_once_and_its_messages_dropped(
-    service: InMemoryService, queue_url: str, work: Work
-) -> None:
+def test_a_batch_that_its_deadline_completed_is_read_once_and_its_messages_dropped(service, queue_url, work):
     # Given a batch that is complete with items missing, of which a new process gets late receipts only
     sent(service, queue_url, 40, deadline=timedelta(minutes=1), on_deadline="complete")
     service.advance(timedelta(minutes=3))
@@ -383,7 +366,6 @@ def test_a_look_without_an_answer_is_not_repeated_for_each_message() -> None:
         assert not Skipping(known, read, "look").skips(message(f"7:g:{n}"))
     assert asked == [7]
 
-    # When half a minute has passed
     now = 30.0
     Skipping(known, read, "look").skips(message("7:g:0"))
     assert asked == [7, 7]

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from fanin import Tracker
-from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.client.conversions import targets
 from fanin.domain.batch import Mode, OnDeadline, OnFailure, OpenBatch, State
@@ -66,9 +65,7 @@ def test_verify_adds_up_its_pages(memory):
     # Given: a ledger that verifies two items at a time
     tracker = Tracker(SimpleNamespace(ledger=PagedVerdicts(LedgerService(memory.ports()))))
     batch_id = tracker.open().batch_id
-    # When
     verdict = tracker.verify(batch_id, repair=False)
-    # Then
     assert (verdict.pending, verdict.disagreements, verdict.cursor) == (5, ("a", "b"), None)
 
 
@@ -167,12 +164,3 @@ def test_what_is_no_set_of_values_is_refused(tracker, totals):
 def test_what_is_no_list_of_names_is_refused(tracker, totals):
     with pytest.raises(InvalidRequest, match="must be a list of names"):
         tracker.open(totals=totals)
-
-
-def test_an_expiry_looks_at_all_pages_also_behind_one_in_which_nothing_is_idle() -> None:
-    ledger = LedgerService(Memory().ports())
-    for _ in range(300):
-        ledger.open(OpenBatch())
-    page = ledger.expire(State.OPEN, idle_since=0)
-    assert (page.batches, page.cursor is None) == (0, False)
-    assert ledger.expire(State.OPEN, idle_since=0, cursor=page.cursor).cursor is None

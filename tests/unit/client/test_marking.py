@@ -117,10 +117,8 @@ class TestPartly:
             return Marked([Receipt(7, "", State.OPEN, first=1)] if progress else [], refused, left)
 
         monkeypatch.setattr(tracker.ledger, "mark", busy, raising=False)
-        # When
         with pytest.raises(PartlyMarked) as found:
             tracker.ack([*"abcde", "z"])
-        # Then
         assert calls == ["abcdez", "bcde", "cde", *["de"] * 4]
         assert longest_waits == [0.2, 0.2, 0.2, 0.4, 0.8, 1.6]
         error = found.value
@@ -181,12 +179,9 @@ class TestAcks:
         assert batch.close().state is State.COMPLETE
 
     def test_a_stream_longer_than_a_request_is_paged_and_answered_as_one(self, tracker, requests):
-        # Given
         group = tracker.add(tracker.open().batch_id, 25_000)
         ids = [*group, group[0]]
-        # When
         [receipt] = tracker.ack(iter(ids))
-        # Then
         assert [len(marks) for marks in requests()] == [10_000, 10_000, 5_001]
         assert receipt.first == 25_000
         assert receipt.duplicates == (group[0],)
@@ -196,11 +191,8 @@ class TestAcks:
         assert ledger.calls == []
 
     def test_failures_are_paged_by_number_and_by_bytes(self, tracker, requests):
-        # Given
         group = tracker.add(tracker.open().batch_id, 1_500)
-        # When
         [receipt] = tracker.fail(group, "x" * 5_000)
-        # Then
         sizes = [len(marks) for marks in requests()]
         assert sum(sizes) == receipt.first == receipt.failed == 1_500
         assert 700 < max(sizes) < 1_000
@@ -213,9 +205,7 @@ class TestAcks:
         failures = [
             Failure(item, "torn", KeptMessage(body)) for item, body in zip(group, bodies, strict=True)
         ]
-        # When
         tracker.fail(failures)
-        # Then
         assert [len(marks) for marks in requests()] == [2, 2, 1]
         assert tracker.kept_message(group[4]) == KeptMessage("b" * 1_000_000)
 
@@ -256,7 +246,6 @@ def test_what_was_not_sent_behind_an_answer_that_was_lost_may_be_sent_again(trac
     answers = iter([Marked((), left={0: OutcomeUnknown("lost"), 1: Throttled("busy")}), Marked(())])
     ledger.mark = lambda marks: next(answers)
 
-    # When more marks follow than fit
     marked = tracker.mark(f"7:g:{n}" for n in range(MAX_MARKS + 1))
 
     # Then those are left, and not in doubt

@@ -10,7 +10,7 @@ import pytest
 from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.domain.batch import State
+from fanin.client.paging import follow_cursor
 
 
 @pytest.fixture
@@ -74,12 +74,6 @@ def test_batches_of_a_user_key_are_followed_over_pages(tracker, memory, monkeypa
     assert [b.batch_id for b in tracker.list("cancelled", user_key="nightly", limit=2).batches] == newest[:1]
 
 
-def test_wait_returns_when_the_batch_has_ended(tracker):
-    with tracker.batch() as batch:
-        pass
-    assert batch.wait().batch.state is State.COMPLETE
-
-
 def test_wait_looks_more_and_more_rarely_and_gives_up_at_its_time():
     # Given a clock that moves only while somebody waits
     class Clock:
@@ -99,9 +93,34 @@ def test_wait_looks_more_and_more_rarely_and_gives_up_at_its_time():
     tracker = Tracker(SimpleNamespace(ledger=LedgerService(Memory().ports())), clock=clock)
     batch_id = tracker.open().batch_id
 
-    # When nothing happens for 20 seconds
     with pytest.raises(TimeoutError, match=r"still open after 20\.0 s"):
         tracker.wait(batch_id, timedelta(seconds=20))
 
     # Then each wait was twice as long as the one before, up to five seconds, and the last one is cut short
     assert clock.slept == [0.25, 0.5, 1, 2, 4, 5, 5, 2.25]
+
+
+# The pages of an answer.
+
+
+def test_pages_are_followed_to_the_last_even_over_an_empty_one():
+    answers = {None: ([1], "a"), "a": ([], "b"), "b": ([2, 3], None)}
+
+    def read(cursor):
+        things, following = answers[cursor]
+        return SimpleNamespace(things=things, cursor=following)
+
+    assert [page.things for page in follow_cursor(read)] == [[1], [], [2, 3]]
+
+
+def test_a_page_is_read_when_it_is_asked_for():
+    asked = []
+
+    def read(cursor):
+        asked.append(cursor)
+        return SimpleNamespace(cursor="more")
+
+    endless = follow_cursor(read)
+    next(endless)
+    next(endless)
+    assert asked == [None, "more"]

@@ -97,9 +97,7 @@ def test_what_is_given_to_start_reaches_the_service() -> None:
     assert plain == Scatter("now", [Recipient("", QUEUE), Recipient("x", "https://sqs/x")])
 
 
-def test_people_write_objects_and_spans(
-    calls: ScatterCalls, memory: Memory, scatters: ScatterService
-) -> None:
+def test_people_write_objects_and_spans(calls, memory, scatters):
     started = calls.start([QUEUE], {"week": 47}, timeout=timedelta(minutes=1), quorum=1)
 
     got = message(memory, scatters)
@@ -112,9 +110,7 @@ def test_people_write_objects_and_spans(
     assert [reply.payload for reply in calls.replies(started.batch.batch_id)] == [{"km": 1}]
 
 
-def test_a_reply_through_the_queue_is_the_body_of_a_request(
-    calls: ScatterCalls, memory: Memory, scatters: ScatterService, sqs: Sqs
-) -> None:
+def test_a_reply_through_the_queue_is_the_body_of_a_request(calls, memory, scatters, sqs):
     calls.start([QUEUE], "x")
     got = message(memory, scatters, **{names.ATTRIBUTE_REPLY_TO: "https://sqs/replies"})
 
@@ -139,9 +135,7 @@ def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None
         calls.reply_later(other)
 
 
-def test_missing_and_failed_recipients_are_read_page_by_page(
-    memory: Memory, scatters: ScatterService, calls: ScatterCalls
-) -> None:
+def test_missing_and_failed_recipients_are_read_page_by_page(memory, scatters, calls):
     # Given a scatter to 250 recipients of whom some failed
     batch_id = calls.start([Recipient(f"{n}", QUEUE) for n in range(250)], "x").batch.batch_id
     for job in list(memory.jobs.waiting):

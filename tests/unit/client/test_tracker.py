@@ -12,13 +12,7 @@ from fanin.client.consuming.acknowledging import LedgerAcknowledger, QueueAcknow
 from fanin.client.items_in_hand import IN_HAND
 from fanin.domain.batch import State
 from fanin.domain.marks import Done, Failure
-from fanin.errors import (
-    InvalidRequest,
-    ItemFailed,
-    ItemHasChild,
-    NotConfigured,
-    ServiceUnavailable,
-)
+from fanin.errors import InvalidRequest, ItemFailed, ItemHasChild, NotConfigured, ServiceUnavailable
 
 
 @pytest.fixture

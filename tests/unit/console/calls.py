@@ -10,16 +10,7 @@ from typing import Any
 
 from fanin.testing import InMemoryService
 
-SERVICES = (
-    "ledger",
-    "diagnostics",
-    "scatters",
-    "frames",
-    "buffers",
-    "directory",
-    "routing",
-    "redrives",
-)
+SERVICES = ("ledger", "diagnostics", "scatters", "frames", "buffers", "directory", "routing", "redrives")
 
 
 class Calls(Counter[str]):

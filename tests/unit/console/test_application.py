@@ -13,7 +13,6 @@ NO_PAGE = "There is no such page."
 
 @pytest.mark.parametrize("path", ["/", "/batches", "/nowhere", "/static/style.css", "/batches?state=bad"])
 def test_every_answer_says_what_a_browser_may_do_with_it(browse, path) -> None:
-    # When any page is asked for
     answer = browse().get(path)
     # Then nothing inline, from elsewhere or in a frame is allowed
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS
@@ -62,7 +61,6 @@ def test_what_the_service_refuses_is_said_in_the_layout(service, browse, error, 
             raise error
 
     service.on_call = refuse
-    # When a page is asked for
     answer = browse().get("/batches")
     # Then it says what the service said, and offers to try again what may work later
     assert answer.status_code == status
@@ -92,7 +90,6 @@ def test_a_fault_of_the_console_is_a_page_with_all_headers(service) -> None:
 
     Calls(service, {"ledger.list": broken})
     app = console(service.services, Options(sessions=False), now=service.clock.now)
-    # When a page is asked for
     answer = TestClient(app, raise_server_exceptions=False).get("/batches")
     # Then it says so, and is as safe as others
     assert answer.status_code == 500

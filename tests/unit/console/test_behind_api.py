@@ -64,7 +64,6 @@ def ask(
 def test_it_serves_the_pages_below_its_path(memory) -> None:
     # Given a batch
     Services(memory.ports()).ledger.open(OpenBatch(user_key="catalog"))
-    # When its pages are asked for
     first, lists = ask("/console"), ask("/console/batches?state=open")
     # Then they show the stack and the batch, and nobody needs a launch link
     assert first["statusCode"] == 200
@@ -110,7 +109,6 @@ def test_a_button_that_was_pressed_is_in_the_log_with_who_pressed_it(memory, mon
     page = ask(address)
     cookie = page["cookies"][0].partition(";")[0]
     token = page["body"].partition('name="form_token" value="')[2].partition('"')[0]
-    # When somebody presses
     answer = ask(address, "POST", f"form_token={token}", cookie=cookie, origin="https://api.example")
     # Then it is done, and the log says by whom
     assert answer["statusCode"] == 200

@@ -106,7 +106,6 @@ def test_all_viewers_of_a_view_share_one_reader() -> None:
         # Given a view that never changes
         clock, reads = Clock(stop_at=100), Reads(1)
         feeds = Feeds(clock.sleep)
-        # When fifty look at it
         viewers = [feeds.follow("a", reads) for _ in range(50)]
         first = await asyncio.gather(*(anext(viewer) for viewer in viewers))
         # Then it was read as often as for one
@@ -163,7 +162,6 @@ def test_trouble_is_told_and_tried_again_ever_later() -> None:
         clock = Clock(stop_at=500)
         feeds = Feeds(clock.sleep)
         seen: list[Update] = []
-        # When somebody looks
         async for update in feeds.follow("a", Reads(*busy, 5, over_at=5)):
             seen.append(update)  # noqa: PERF401 - to have them all as they come
         # Then the last thing told is the view, and pauses grew before it
@@ -193,7 +191,6 @@ def test_after_a_fault_the_next_viewer_has_another_reader_while_others_have_not_
         reads = Reads(ZeroDivisionError(), 7)
         slow = feeds.follow("a", reads)
         assert await anext(slow) == FeedError(FAULT, AGAIN_AFTER_FAULT)
-        # When another comes
         other = feeds.follow("a", reads)
         # Then it gets the view, and keeps it when the first has left
         assert texts([await anext(other)]) == ["7"]
@@ -267,7 +264,6 @@ def test_closing_lets_viewers_go_and_reads_no_more() -> None:
         viewers = [feeds.follow("a", reads) for _ in range(2)]
         for viewer in viewers:
             assert texts([await anext(viewer)]) == ["1"]
-        # When the feeds are closed
         feeds.close()
         # Then both viewers have reached the end, and nobody gets anything any more
         assert [[update async for update in viewer] for viewer in viewers] == [[], []]

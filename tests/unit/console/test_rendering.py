@@ -1,9 +1,23 @@
 from __future__ import annotations
 
-import pytest
+import re
+import shlex
+from enum import StrEnum
+from html import unescape
 
+import pytest
+import typer.main
+
+from fanin.cli.main import app
 from fanin.console.options import Options
-from fanin.console.rendering import Templates, compact, day, number, percent, when
+from fanin.console.pages.batches import BATCHES
+from fanin.console.pages.frames import FRAMES
+from fanin.console.pages.scatters import SCATTERS
+from fanin.console.rendering import HERE, Templates, compact, day, number, percent, when
+from fanin.domain.batch import State
+from fanin.domain.diagnosis import Severity
+from fanin.domain.picture import ItemState
+from fanin.domain.targets import TargetState
 
 NOON = 1_795_435_200_000
 
@@ -55,3 +69,76 @@ def test_whatever_is_not_markup_is_escaped(templates) -> None:
     )
     assert "<script>" not in html
     assert "<img" not in html
+
+
+# The commands that pages name exist, with these arguments.
+
+
+TEXTS = [path.read_text() for path in sorted((HERE / "templates").glob("*.html"))]
+VALUES = {"LIMIT": "5", "ENVELOPES": "5"}
+"""Of words that stand for numbers."""
+
+
+def named() -> list[str]:
+    """The commands that templates and lists name, with a value for each expression."""
+    found = {unescape(text) for page in TEXTS for text in re.findall(r"<code>(fanin .*?)</code>", page)}
+    places = {place.command for place in (BATCHES, SCATTERS, FRAMES)}
+    return sorted(re.sub(r"{{.*?}}", "7", text) for text in found | places)
+
+
+def test_pages_name_commands() -> None:
+    assert "fanin buffer define NAME LIMIT" in named()
+
+
+@pytest.mark.parametrize("text", named())
+def test_the_command_can_be_called_so(text) -> None:
+    _, *words = (VALUES.get(word, word) for word in shlex.split(text))
+    command = typer.main.get_command(app)
+    context = command.make_context("fanin", list(words))
+    while hasattr(command, "resolve_command"):
+        name, command, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        context = command.make_context(name, rest, parent=context)
+    assert not context.args
+
+
+# The style sheet against the templates: nothing in it is dead, and nothing in them is without it.
+
+
+STYLE = re.sub(r"/\*.*?\*/", "", (HERE / "static" / "style.css").read_text(), flags=re.DOTALL)
+SELECTORS = [
+    selector
+    for selector in re.findall(r"([^{}]+)\{", STYLE)
+    if not selector.strip().startswith(("@", ":root"))
+]
+STYLED = {name for selector in SELECTORS for name in re.findall(r"\.([a-z][\w-]*)", selector)}
+TEMPLATES = "".join(path.read_text() for path in sorted((HERE / "templates").glob("*.html")))
+MADE = TEMPLATES + "".join(path.read_text() for path in sorted((HERE / "pages").glob("*.py")))
+"""Where elements are written."""
+ENUMS: tuple[type[StrEnum], ...] = (State, TargetState, ItemState, Severity)
+"""Their members are classes of what has them."""
+
+
+def test_every_class_of_the_style_sheet_is_used() -> None:
+    words = {*re.findall(r"[\w-]+", MADE), *(str(member) for kind in ENUMS for member in kind)}
+    assert STYLED - words == set()
+
+
+def test_every_id_of_the_style_sheet_is_used() -> None:
+    ids = {name for selector in SELECTORS for name in re.findall(r"#([a-z][\w-]*)", selector)}
+    assert {name for name in ids if f'id="{name}"' not in TEMPLATES} == set()
+
+
+def test_every_class_of_the_templates_has_a_style() -> None:
+    # Given the classes that templates write, without those that are computed
+    attributes = re.findall(r'class="((?:\{\{.*?\}\}|\{%.*?%\}|[^"])*)"', TEMPLATES)
+    used = {name for text in attributes for name in re.sub(r"\{[{%].*?[%}]\}", " ", text).split()}
+    assert len(used) > 50
+    assert used - STYLED == set()
+
+
+def test_where_the_system_gives_the_colours_pictures_keep_theirs() -> None:
+    blocks = re.findall(r"@media \(forced-colors: active\) \{((?:[^{}]*\{[^{}]*\})+)", STYLE)
+    assert len(blocks) > 1
+    assert {rule.strip() for block in blocks for rule in re.findall(r"\{([^{}]*)\}", block)} == {
+        "forced-color-adjust: none;"
+    }

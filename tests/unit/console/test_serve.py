@@ -62,7 +62,6 @@ def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
         second = http.request("GET", link, redirect=False)
         cookie = first.headers["set-cookie"].partition(";")[0]
         page = http.request("GET", link.partition("?")[0], headers={"cookie": cookie})
-        # Then only the first gets in
         assert (first.status, second.status, page.status) == (303, 403, 200)
         assert b"a test" in page.data
         assert "server" not in page.headers
@@ -80,7 +79,6 @@ def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
 
 def test_an_impatient_ctrl_c_is_no_error() -> None:
     with served() as (process, _):
-        # When Ctrl-C is pressed twice
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
         process.send_signal(signal.SIGINT)
@@ -96,9 +94,7 @@ def test_the_first_free_port_is_taken(monkeypatch) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         monkeypatch.setattr(module, "PORT", taken.getsockname()[1])
-        # When a console chooses its port
         with module._listening("127.0.0.1", None) as listener:
-            # Then it is another one
             assert listener.getsockname()[1] != taken.getsockname()[1]
 
 
@@ -126,7 +122,6 @@ def test_who_runs_it_is_who_presses_its_buttons(service, monkeypatch) -> None:
 
     monkeypatch.setattr(module, "console", console)
     monkeypatch.setattr(module.getpass, "getuser", lambda: "ada")
-    # When it is served
     with pytest.raises(KeyboardInterrupt):
         serve(service.services, name="x", browser=False, report=print)
     # Then the user of this machine stands in it
@@ -175,7 +170,6 @@ def test_the_link_leads_to_the_address_and_says_who_can_reach_it(
 
     monkeypatch.setattr(module, "_Server", Stopped)
     said: list[str] = []
-    # When it is started
     serve(service.services, name="x", host=host, browser=False, report=said.append)
     # Then the link is one that browsers understand
     link = urlsplit(said[0].rpartition(" ")[2])
@@ -190,7 +184,6 @@ def test_enter_prints_another_link(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "stdin", os.fdopen(writer, "r"))
     module._on_enter(pressed.release)
     os.write(reader, b"\n\n")
-    # Then that is noticed twice
     assert pressed.acquire(timeout=60)
     assert pressed.acquire(timeout=60)
 

@@ -35,9 +35,7 @@ class TestFollowInstance:
             (created(topic="cars", name="b", channel="elsewhere"), "channel-refused"),
         ],
     )
-    def test_one_that_is_refused_is_logged_counted_and_parked(
-        self, services: Services, measured, caplog, event: dict[str, Any], code: str
-    ) -> None:
+    def test_one_that_is_refused_is_logged_counted_and_parked(self, services, measured, caplog, event, code):
         parked: list[Any] = []
         bus.follow_instance(event, services.directory, parked.append)
         assert parked == [event]

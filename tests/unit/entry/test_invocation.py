@@ -31,9 +31,7 @@ def test_work_ends_before_the_invocation_does() -> None:
     assert invocation.seconds_left() == math.inf
 
 
-def test_the_longest_attempt_that_a_client_of_the_tables_begins_ends_before_the_invocation_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_longest_attempt_that_a_client_of_the_tables_begins_ends_before_the_invocation_does(monkeypatch):
     # Given the clients of the tables, as functions make them
     for name in ("AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")

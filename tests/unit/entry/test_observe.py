@@ -33,16 +33,9 @@ def test_a_count_of_zero_is_left_out_and_a_gauge_of_zero_is_not(measured) -> Non
 
 def test_receipts_are_counted_by_what_they_did(measured) -> None:
     observe.count_receipts(
-        [
-            Receipt(7, "", State.OPEN, first=3, duplicates=("a", "b")),
-            Receipt(8, "", State.COMPLETE, late=4),
-        ]
+        [Receipt(7, "", State.OPEN, first=3, duplicates=("a", "b")), Receipt(8, "", State.COMPLETE, late=4)]
     )
-    assert measured() == {
-        names.METRIC_FIRST: [3.0],
-        names.METRIC_DUPLICATE: [2.0],
-        names.METRIC_LATE: [4.0],
-    }
+    assert measured() == {names.METRIC_FIRST: [3.0], names.METRIC_DUPLICATE: [2.0], names.METRIC_LATE: [4.0]}
 
 
 @pytest.mark.parametrize(
@@ -54,9 +47,7 @@ def test_receipts_are_counted_by_what_they_did(measured) -> None:
         (Kind.FRAME, State.CANCELLED, set()),
     ],
 )
-def test_an_end_is_counted_and_for_a_frame_how_it_ended(
-    batch: Batch, measured, kind: Kind, state: State, counted: set[str]
-) -> None:
+def test_an_end_is_counted_and_for_a_frame_how_it_ended(batch, measured, kind, state, counted):
     observe.count_end(replace(batch, kind=kind, state=state))
     assert measured() == {name: [1.0] for name in (names.METRIC_ENDED, *counted)}
 
@@ -91,9 +82,7 @@ class TestObserved:
             handler({}, context)
         assert '"Some":[1.0]' in capsys.readouterr().out.replace(" ", "")
 
-    def test_a_log_line_has_the_id_of_its_invocation_and_nothing_of_the_one_before(
-        self, context, log
-    ) -> None:
+    def test_a_log_line_has_the_id_of_its_invocation_and_nothing_of_the_one_before(self, context, log):
         @observe.observed
         def handler(event: dict[str, Any], context: Any) -> None:
             observe.logger.append_keys(**event)
@@ -111,7 +100,6 @@ class TestObserved:
         monkeypatch.setenv(names.ENV_LOG_SAMPLE, "50")
         observe._log_sample.cache_clear()
         requests = [f"request-{number}" for number in range(200)]
-        # When each runs, and again
         for _ in range(2):
             for request in requests:
                 handler({}, SimpleNamespace(**{**vars(context), "aws_request_id": request}))

@@ -86,9 +86,7 @@ def group(ledger: LedgerService, batch: Batch) -> Group:
     return ledger.add(batch.batch_id, 64)
 
 
-def test_a_window_of_messages_is_one_write_for_each_word(
-    ledger: LedgerService, memory: Memory, group: Group
-) -> None:
+def test_a_window_of_messages_is_one_write_for_each_word(ledger, memory, group):
     # Given 64 messages of one item each, all of one word
     before = memory.accesses.writes["words.clear"]
 
@@ -121,9 +119,7 @@ class TestPoison:
             *("[" * 200_000, '{"marks": ' * 100_000, '{"marks": [1e999]}', "\ud800"),
         ],
     )
-    def test_is_parked_at_once_and_alone(
-        self, ledger: LedgerService, group: Group, measured: Any, body: str
-    ) -> None:
+    def test_is_parked_at_once_and_alone(self, ledger, group, measured, body):
         parked: list[Any] = []
         bodies: list[Any] = [of(item) for item in group[:9]]
 
@@ -145,16 +141,12 @@ class TestRefusedMarks:
     def group(self, ledger: LedgerService) -> Group:
         return ledger.add(ledger.open(OpenBatch(totals=("rows",))).batch_id, 64)
 
-    def test_a_bad_one_beside_nine_with_totals_is_parked_alone(
-        self, ledger: LedgerService, group: Group, measured: Any
-    ) -> None:
+    def test_a_bad_one_beside_nine_with_totals_is_parked_alone(self, ledger, group, measured):
         # Given a handler that names a total which the batch does not have, for one item of its window
         good = [{"item": group[n], "totals": {"rows": n}} for n in range(9)]
         wrong = {"item": group[9], "totals": {"lines": 5}}
         parked = Moved()
-        # When
         assert acknowledged(event(of(*good[:4], wrong, *good[4:]), of(group[10])), ledger, parked) == []
-        # Then
         assert parked == [("m0", of(wrong))]
         found = ledger.status(group.batch_id, exact=True)
         assert (found.done_min, found.batch.totals) == (10, {"rows": 36})
@@ -177,18 +169,14 @@ class TestRefusedMarks:
         ],
         ids=lambda bad: str(bad)[:40].encode("ascii", "replace").decode(),
     )
-    def test_every_entry_that_is_no_good_mark_is_parked_alone(
-        self, ledger: LedgerService, group: Group, bad: Any
-    ) -> None:
+    def test_every_entry_that_is_no_good_mark_is_parked_alone(self, ledger, group, bad):
         bad = json.loads(json.dumps(bad).replace("ITEM", group[5]))
         parked = Moved()
         assert acknowledged(event(of(group[0], bad, group[1]), of(group[2])), ledger, parked) == []
         assert parked == [("m0", of(bad))]
         assert ledger.status(group.batch_id, exact=True).done_min == 3
 
-    def test_those_of_one_message_and_kind_of_error_are_one_message(
-        self, ledger: LedgerService, group: Group
-    ) -> None:
+    def test_those_of_one_message_and_kind_of_error_are_one_message(self, ledger, group):
         estimated = ledger.add(ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id, 10)
         parked = Moved()
         messages = event(of(estimated[0], "one", 7, estimated[1], "two"), of("one"))
@@ -233,9 +221,7 @@ def throttled(_marks: Sequence[Mark]) -> Any:
 
 
 class TestOverload:
-    def test_only_messages_of_which_something_is_left_come_again(
-        self, ledger: LedgerService, memory: Memory, batch: Batch, measured: Any
-    ) -> None:
+    def test_only_messages_of_which_something_is_left_come_again(self, ledger, memory, batch, measured):
         # Given messages of three words, of which the second is throttled
         group = ledger.add(batch.batch_id, 192)
         bodies = [of(*group[n : n + 16]) for n in range(0, 192, 16)]
@@ -243,10 +229,8 @@ class TestOverload:
         throttle_word(memory, 2)
         postponed = Postponed()
 
-        # When
         again = acknowledged(event(*bodies), ledger, postpone=postponed)
 
-        # Then
         assert again == ["m4", "m5", "m6", "m7"] == [name for name, _ in postponed]
         assert ledger.status(batch.batch_id, exact=True).done_min == 128
         assert measured()[names.METRIC_POSTPONED] == [4.0]
@@ -260,20 +244,16 @@ class TestOverload:
         throttle_word(memory, 2)
         parked, put_back = Moved(), Moved()
 
-        # When
         body = of(group[0], group[64], "bad", torn, group[1], span)
         assert acknowledged(event(body), ledger, parked, put_back=put_back) == []
 
-        # Then
         assert (parked, put_back) == ([("m0", of("bad"))], [("m0", of(group[64], torn, span))])
         assert measured()[names.METRIC_FIRST] == [2.0]
         # And when the rest comes, all is marked
         assert acknowledged(event(put_back[0][1]), ledger) == []
         assert ledger.status(batch.batch_id, exact=True).done_min == 6
 
-    def test_a_queue_that_cannot_postpone_is_asked_for_them_all_the_same(
-        self, ledger: LedgerService, group: Group, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_queue_that_cannot_postpone_is_asked_for_them_all_the_same(self, ledger, group, monkeypatch):
         monkeypatch.setattr(ledger, "mark", throttled)
 
         def broken(_waits: Any) -> None:
@@ -281,9 +261,7 @@ class TestOverload:
 
         assert acknowledged(event(of(group[0])), ledger, postpone=broken) == ["m0"]
 
-    def test_what_the_time_does_not_suffice_for_comes_again(
-        self, ledger: LedgerService, batch: Batch, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_what_the_time_does_not_suffice_for_comes_again(self, ledger, batch, monkeypatch):
         # Given messages for two calls, and time for one
         group = ledger.add(batch.batch_id, 20_000)
         left = iter([1.0, 0.0])
@@ -293,9 +271,7 @@ class TestOverload:
         assert acknowledged(event(*bodies), ledger) == ["m2", "m3"]
         assert ledger.status(batch.batch_id, exact=True).done_min == 10_000
 
-    def test_a_throttled_window_comes_back_whole_after_one_call(
-        self, ledger: LedgerService, group: Group, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_throttled_window_comes_back_whole_after_one_call(self, ledger, group, monkeypatch):
         calls: list[int] = []
 
         def busy(marks: Sequence[Mark]) -> Any:
@@ -344,7 +320,6 @@ class TestEstimated:
         parked = Moved()
         LostAnswers(memory).lose("batches.count")
 
-        # When it is handled
         body = of(named(group), named(estimated))
         assert acknowledged(event(body, of(group[1])), ledger, parked) == []
 
@@ -353,9 +328,7 @@ class TestEstimated:
         assert self.counted(ledger, estimated) == 1
         assert ledger.status(group.batch_id, exact=True).done_min == 2
 
-    def test_a_dead_letter_of_which_nobody_knows_is_parked_as_it_is(
-        self, memory: Memory, ledger: LedgerService, estimated: Group
-    ) -> None:
+    def test_a_dead_letter_of_which_nobody_knows_is_parked_as_it_is(self, memory, ledger, estimated):
         parked: list[Any] = []
         LostAnswers(memory).lose("batches.count")
         dead = {"Records": [letter(estimated[0], "d0")]}
@@ -365,9 +338,7 @@ class TestEstimated:
         assert parked == dead["Records"]
         assert self.counted(ledger, estimated) == 1
 
-    def test_a_lost_answer_concerns_the_marks_of_its_batch_alone(
-        self, memory: Memory, ledger: LedgerService, estimated: Group
-    ) -> None:
+    def test_a_lost_answer_concerns_the_marks_of_its_batch_alone(self, memory, ledger, estimated):
         other = ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id
         counts = [{"batch_id": of_, "count": 1} for of_ in (estimated.batch_id, other)]
         parked = Moved()
@@ -377,9 +348,7 @@ class TestEstimated:
         assert [ledger.status(of_).batch.acked for of_ in (estimated.batch_id, other)] == [1, 1]
 
 
-def test_a_defect_that_one_call_brings_out_spares_the_others(
-    ledger: LedgerService, batch: Batch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_defect_that_one_call_brings_out_spares_the_others(ledger, batch, monkeypatch):
     group = ledger.add(batch.batch_id, 25_000)
     mark = ledger.mark
 
@@ -458,9 +427,7 @@ def test_a_dead_letter_never_fails_an_item_that_was_done(ledger: LedgerService, 
     assert ledger.status(ended).batch.state is State.COMPLETE
 
 
-def test_a_dead_letter_of_a_batch_that_is_gone_is_parked_with_its_body(
-    ledger: LedgerService, group: Group
-) -> None:
+def test_a_dead_letter_of_a_batch_that_is_gone_is_parked_with_its_body(ledger, group):
     # Given letters of a batch that was removed, of one that never was, and of one that lives
     removed = ledger.open(OpenBatch()).batch_id
     lost = ledger.add(removed, 1)
@@ -470,10 +437,8 @@ def test_a_dead_letter_of_a_batch_that_is_gone_is_parked_with_its_body(
     unknown = f"77:{lost.id}:0"
     letters = [letter(item, f"d{n}") for n, item in enumerate((lost[0], unknown, group[0]))]
 
-    # When
     assert dead_lettered({"Records": letters}, ledger, parked.append) == []
 
-    # Then
     assert [(message["messageId"], message["body"]) for message in parked] == [
         ("d0", "private"),
         ("d1", "private"),
@@ -481,9 +446,7 @@ def test_a_dead_letter_of_a_batch_that_is_gone_is_parked_with_its_body(
     assert [failure.item for failure in ledger.failures(group.batch_id).failures] == [group[0]]
 
 
-def test_a_dead_letter_that_is_throttled_comes_again_alone(
-    ledger: LedgerService, memory: Memory, batch: Batch
-) -> None:
+def test_a_dead_letter_that_is_throttled_comes_again_alone(ledger, memory, batch):
     group = ledger.add(batch.batch_id, 128)
     throttle_word(memory, 2)
     postponed = Postponed()
@@ -494,9 +457,7 @@ def test_a_dead_letter_that_is_throttled_comes_again_alone(
     assert again == ["d1"] == [name for name, _ in postponed]
 
 
-def test_the_dead_letter_of_a_buffer_frees_its_slot_and_is_kept(
-    ledger: LedgerService, memory: Memory, batch: Batch
-) -> None:
+def test_the_dead_letter_of_a_buffer_frees_its_slot_and_is_kept(ledger, memory, batch):
     # Given two dead letters of a buffer, one of which cannot be marked now, and one of another queue
     group = ledger.add(batch.batch_id, 65)
     parked: list[Any] = []
@@ -504,7 +465,6 @@ def test_the_dead_letter_of_a_buffer_frees_its_slot_and_is_kept(
     mine["eventSourceARN"] = later["eventSourceARN"] = arn = "arn:aws:sqs:eu-west-1:0:buffers-dead"
     throttle_word(memory, 2)
 
-    # When
     handled = fail_dead_letters([mine, later, other], ledger, kept_from=arn)
     answer = respond(handled, parked.append, lambda _: None, keep=[mine, later])
 
@@ -522,9 +482,7 @@ class TestMessagesOfFailures:
         found = ledger.failure(group.batch_id, 1)
         assert (found.message, found.failure.attempts) == (None, 4)
 
-    def test_while_nobody_knows_what_may_be_kept_messages_come_again(
-        self, ledger: LedgerService, group: Group
-    ) -> None:
+    def test_while_nobody_knows_what_may_be_kept_messages_come_again(self, ledger, group):
         def busy(_arn: str) -> Keep:
             raise Throttled("busy")
 
@@ -538,9 +496,7 @@ class TestMessagesOfFailures:
         assert all(ledger.failure(group.batch_id, n).message for n in range(6))
 
 
-def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(
-    ledger: LedgerService, batch: Batch
-) -> None:
+def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(ledger, batch):
     # Given dead letters of which one says its source; the queue of another tells whose they are; of the third
     # nothing is known but that it was sent; and the last attempt at the fourth names its queue
     group = ledger.add(batch.batch_id, 4)
@@ -557,7 +513,6 @@ def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(
         asked.append([*items])
         return dict.fromkeys(items, "https://sqs.eu-west-1.amazonaws.com/1/lines")
 
-    # When the function gets them
     fail_dead_letters(
         letters,
         ledger,

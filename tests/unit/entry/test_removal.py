@@ -138,12 +138,10 @@ def test_the_answer_is_put_without_a_type_as_the_signature_of_the_url_wants() ->
 
     with HTTPServer(("127.0.0.1", 0), Answers) as server:
         threading.Thread(target=server.handle_request).start()
-        # When a request is answered
         follow_stack(
             request("Create", ResponseURL=f"http://127.0.0.1:{server.server_port}/x"),
             Recorded(deleting=False),
         )
-    # Then it has the answer
     ((kind, body),) = got
     assert kind == ""
     assert json.loads(body)["Status"] == "SUCCESS"

@@ -38,21 +38,15 @@ def replies(memory: Memory) -> list[dict[str, Any]]:
 
 
 class TestJobs:
-    def test_a_job_sends_and_is_counted(
-        self, services: Services, memory: Memory, scattered: Scattered, measured
-    ) -> None:
+    def test_a_job_sends_and_is_counted(self, services, memory, scattered, measured):
         # Given a recipient whose queue is gone
         del memory.channels.queues[QUEUES[2]]
-        # When
         answer = scatters.run_jobs(jobs(memory), services.scatters)
-        # Then
         assert failed(answer) == []
         assert [len(memory.channels.queues[queue]) for queue in QUEUES[:2]] == [1, 1]
         assert measured() == {names.METRIC_SENT: [2.0], names.METRIC_UNREACHED: [1.0]}
 
-    def test_a_job_that_cannot_be_read_comes_again_alone(
-        self, services: Services, memory: Memory, scattered: Scattered, caplog
-    ) -> None:
+    def test_a_job_that_cannot_be_read_comes_again_alone(self, services, memory, scattered, caplog):
         records = [message("no job", "bad"), message({"what": 1}, "odd"), *jobs(memory)["Records"]]
         assert failed(scatters.run_jobs({"Records": records}, services.scatters)) == ["bad", "odd"]
         assert services.scatters.status(scattered.batch.batch_id).missing == 3
@@ -76,9 +70,7 @@ class TestReplies:
         scatters.run_jobs(jobs(memory), services.scatters)
         measured()
 
-    def test_replies_are_gathered_and_a_repeat_is_not_counted(
-        self, services: Services, memory: Memory, scattered: Scattered, measured
-    ) -> None:
+    def test_replies_are_gathered_and_a_repeat_is_not_counted(self, services, memory, scattered, measured):
         bodies = replies(memory)
         answer = scatters.gather_replies(event(*bodies, bodies[0]), services.scatters)
         assert failed(answer) == []
@@ -88,9 +80,7 @@ class TestReplies:
     @pytest.mark.parametrize(
         "poison", ["no reply", {"replies": "all"}, {"replies": [{"item": "nonsense", "payload": 1}]}]
     )
-    def test_a_poison_message_comes_back_alone(
-        self, services: Services, memory: Memory, scattered: Scattered, poison: Any
-    ) -> None:
+    def test_a_poison_message_comes_back_alone(self, services, memory, scattered, poison):
         bodies = replies(memory)
         answer = scatters.gather_replies(event(bodies[0], poison, *bodies[1:]), services.scatters)
         assert failed(answer) == ["m1"]

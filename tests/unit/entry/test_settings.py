@@ -62,9 +62,7 @@ def test_a_setting_that_may_be_missing_is_none_then(setting: str, variable: str)
         ("shop", "shop", "shop/"),
     ],
 )
-def test_a_bus_is_named_alone_or_by_its_arn_which_tells_deployments_apart(
-    bus: str, name: str, prefix: str
-) -> None:
+def test_a_bus_is_named_alone_or_by_its_arn_which_tells_deployments_apart(bus, name, prefix):
     settings = Settings({names.ENV_BUS: bus})
     assert (settings.bus, settings.defaults.event_prefix) == (name, prefix)
 

@@ -73,7 +73,6 @@ def test_a_record_that_cannot_be_handled_is_parked_and_the_others_go_on() -> Non
 
     event = {"Records": [record(None, name=name) for name in ("e1", "bad", "e3")]}
 
-    # When they are consumed
     answer = streams.consume(event, act, parked.append)
 
     # Then the stream goes on, and the poison waits in the retry queue
@@ -148,7 +147,6 @@ def test_a_record_comes_back_from_the_retry_queue() -> None:
         ]
     }
 
-    # When they are consumed
     answer = streams.consume(event, act, parked.append)
 
     # Then the bad ones are reported to the queue, which counts how often it has tried

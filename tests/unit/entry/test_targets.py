@@ -14,8 +14,10 @@ from fanin.app.ports.queues import ChannelNotice
 from fanin.app.targets.delivery import JobOutcome
 from fanin.app.targets.jobs import TargetJob
 from fanin.entry import observe
+from fanin.entry.redrives import WORK_MS, redrive
 from fanin.entry.targets import deliver_targets
 from fanin.errors import ServiceUnavailable, Throttled
+from tests.unit.entry.test_queues import event, failed
 
 JOB = TargetJob(
     7, 0, ChannelNotice(Event("7.complete", "Batch Completed", {"metadata": "private"}, 5), succeeded=True), 9
@@ -82,9 +84,7 @@ def test_jobs_are_handled_each_on_its_own() -> None:
 
 
 @pytest.mark.parametrize(("outcome", "said"), [(JobOutcome.AGAIN, "again"), (JobOutcome.PARKED, "parked")])
-def test_the_log_says_of_a_target_that_was_not_told_what_becomes_of_it(
-    outcome: JobOutcome, said: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_log_says_of_a_target_that_was_not_told_what_becomes_of_it(outcome, said, caplog):
     run(message(3), outcomes={3: outcome})
 
     (line,) = [record.__dict__ for record in caplog.records if record.message == "target not told"]
@@ -112,3 +112,31 @@ def test_messages_that_cannot_be_postponed_come_again_all_the_same() -> None:
 def test_no_log_shows_what_is_told(caplog: pytest.LogCaptureFixture, capsys: Any) -> None:
     run(message(0), message(1, "private"), outcomes={0: JobOutcome.PARKED})
     assert "private" not in caplog.text + "".join(capsys.readouterr())
+
+
+# The queue of redrives.
+
+
+class Service:
+    """Takes jobs; some fail."""
+
+    def __init__(self, *errors: Exception | None) -> None:
+        self.errors = list(errors)
+        self.done: list[tuple[Any, ...]] = []
+
+    def work(self, batch_id: int, name: str, owner: str, *, until: int) -> None:
+        error = self.errors.pop(0)
+        if error:
+            raise error
+        self.done.append((batch_id, name, owner, until))
+
+
+JOB_REDRIVES = {"batch_id": 7, "redrive": "redrive/x/000000", "owner": "me"}
+
+
+def test_one_job_that_fails_spares_the_others() -> None:
+    # Given four jobs, of which one is not JSON, one meets an overload, and one a defect
+    service = Service(Throttled("busy"), ValueError("a defect"), None)
+    answer = redrive(event("{", JOB_REDRIVES, JOB_REDRIVES, JOB_REDRIVES), service, lambda: 1_000)  # type: ignore[arg-type]
+    assert failed(answer) == ["m0", "m1", "m2"]
+    assert service.done == [(7, "redrive/x/000000", "me", 1_000 + WORK_MS)]

@@ -10,7 +10,8 @@ import pytest
 from fanin import names
 from fanin.domain.batch import State
 from fanin.domain.marks import Receipt
-from fanin.entry.partial_batch import ACKS, LEAST
+from fanin.entry.each_message import handle_each
+from fanin.entry.partial_batch import ACKS, LEAST, SqsRecord
 from fanin.entry.queues import Handled
 from fanin.entry.unhandled import respond
 from fanin.errors import InvalidRequest, Throttled
@@ -51,7 +52,6 @@ def test_each_message_goes_where_it_belongs(measured: Any) -> None:
     )
     park, postpone, put_back = Calls(), Calls(), Calls()
 
-    # When they are handed over
     answer = respond(handled, park, postpone, put_back)
 
     # Then the queue returns those that come again as they are, and delays only those that overload left
@@ -103,3 +103,21 @@ def test_the_log_has_one_line_for_all_that_come_again(caplog: pytest.LogCaptureF
 
     (line,) = [record for record in caplog.records if record.getMessage() == "messages postponed"]
     assert (vars(line)["messages"], vars(line)["codes"]) == (5, ["throttled"])
+
+
+def test_a_message_that_fails_comes_again_and_holds_up_no_other() -> None:
+    # Given messages of which one meets a busy store, and one brings a defect to light
+    event = {"Records": [{"messageId": name, "body": name} for name in ("good", "busy", "defect", "last")]}
+    handled: list[str] = []
+
+    def handle(message: SqsRecord) -> None:
+        if message["body"] == "busy":
+            raise Throttled("busy")
+        if message["body"] == "defect":
+            raise KeyError("missing")
+        handled.append(message["body"])
+
+    response = handle_each(event, handle)
+
+    assert handled == ["good", "last"]
+    assert response == {"batchItemFailures": [{"itemIdentifier": "busy"}, {"itemIdentifier": "defect"}]}

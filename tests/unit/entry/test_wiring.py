@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from fanin import names
-from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.entry import wiring
 from fanin.entry.settings import Settings
@@ -43,9 +42,7 @@ def test_tables_must_be_named_at_once() -> None:
         (names.ENV_BUFFER_PREFIX, lambda ports: ports.queues.create("a", 7)),
     ],
 )
-def test_whoever_calls_what_is_not_configured_learns_which_variable_is_missing(
-    monkeypatch: pytest.MonkeyPatch, variable: str, call: Callable[[Ports], object]
-) -> None:
+def test_whoever_calls_what_is_not_configured_learns_which_variable_is_missing(monkeypatch, variable, call):
     # Given a process with tables and a region only
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     ports = wiring.connect(Settings(TABLES))
@@ -123,9 +120,7 @@ def test_all_services_of_a_process_stand_on_the_same_ports(environment) -> None:
     assert wiring.ports().defaults.lifetime == 3600
 
 
-def test_what_cannot_be_handled_is_parked_in_the_retry_queue(
-    environment, sent: list[tuple[str, object]]
-) -> None:
+def test_what_cannot_be_handled_is_parked_in_the_retry_queue(environment, sent):
     environment(**{names.ENV_RETRY_QUEUE_URL: "https://sqs/retries"})
     wiring.park({"messageId": "m1"})
     assert sent == [("https://sqs/retries", {"messageId": "m1"})]
@@ -145,9 +140,7 @@ def test_parking_without_a_retry_queue_says_what_is_missing(environment) -> None
         wiring.park({"messageId": "m1"})
 
 
-def test_an_unrouted_event_is_kept_only_where_there_is_a_queue_for_it(
-    environment, sent: list[tuple[str, object]]
-) -> None:
+def test_an_unrouted_event_is_kept_only_where_there_is_a_queue_for_it(environment, sent):
     environment()
     wiring.keep_unrouted({"id": "e1"})
     environment(**{names.ENV_UNROUTED_QUEUE_URL: "https://sqs/unrouted"})

@@ -128,9 +128,7 @@ class TestVoid:
     @pytest.mark.parametrize(
         ("done", "most", "left"), [([1], 10, ["a", "c"]), ([0, 1], 1, ["c"]), ([0, 1, 2], 1, [])]
     )
-    def test_is_a_message_whose_item_is_done_and_does_not_count_as_received(
-        self, desk: Desk, done: list[int], most: int, left: list[str]
-    ) -> None:
+    def test_is_a_message_whose_item_is_done_and_does_not_count_as_received(self, desk, done, most, left):
         items = desk.put("a", "b", "c")
         desk.ledger.mark([items[index] for index in done]).whole()
 
@@ -192,9 +190,7 @@ class TestForeign:
             (Kind.BUFFER, "jobs", "open"),  # might be its next one, or of another service with the same names
         ],
     )
-    def test_items_are_left_to_those_who_sent_them(
-        self, world: World, desk: Desk, kind: Kind, user_key: str, state: str
-    ) -> None:
+    def test_items_are_left_to_those_who_sent_them(self, world, desk, kind, user_key, state):
         # Given a message that carries an item of a batch that was never this buffer's
         _, (group,) = world.batch(1, kind=kind, user_key=user_key)
         if state == "cancelled":

@@ -94,9 +94,7 @@ def test_one_that_fails_waits_no_more(world: World, consumers: WaitingConsumers)
     assert consumers.count("jobs") == 0
 
 
-def test_one_that_dies_counts_a_few_seconds_longer_than_it_would_have_waited(
-    world: World, consumers: WaitingConsumers
-) -> None:
+def test_one_that_dies_counts_a_few_seconds_longer_than_it_would_have_waited(world, consumers):
     world.crash_at("directory.delete", "before")
     with pytest.raises(Crash), consumers.waiting("jobs", world.clock.at + 20_000):
         pass

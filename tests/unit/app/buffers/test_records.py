@@ -50,36 +50,31 @@ class TestName:
         check_name(name)
 
     @pytest.mark.parametrize("name", ["", "-a", "_a", "a b", "a/b", "a.fifo", "a\n", "é", "x" * 49])
-    def test_that_a_queue_cannot_have_is_refused_before_anything_is_read(
-        self, world: World, records: BufferRecords, name: str
-    ) -> None:
+    def test_that_a_queue_cannot_have_is_refused_before_anything_is_read(self, world, records, name):
         for call in (check_name, records.read, records.refresh, records.fresh):
             with pytest.raises(InvalidRequest, match="1 to 48"):
                 call(name)
         assert reads(world) == 0
 
 
-class TestEntry:
-    @pytest.mark.parametrize(
-        "value",
-        [
-            {},
-            {"limit": 3, "queue": "https://sqs/jobs"},
-            {**ENTRY.value(), "marks": 7},
-            {**ENTRY.value(), "marks": [[1]]},
-            {**ENTRY.value(), "batch_id": "x"},
-        ],
-        ids=["empty", "fields are missing", "marks of a wrong type", "half a mark", "a text as id"],
-    )
-    def test_that_was_damaged_cannot_be_read(self, value: dict[str, object]) -> None:
-        with pytest.raises(BufferNotFound, match="the record of buffer jobs cannot be read"):
-            entry_of(Record("jobs", value, 4, FOREVER))
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        {"limit": 3, "queue": "https://sqs/jobs"},
+        {**ENTRY.value(), "marks": 7},
+        {**ENTRY.value(), "marks": [[1]]},
+        {**ENTRY.value(), "batch_id": "x"},
+    ],
+    ids=["empty", "fields are missing", "marks of a wrong type", "half a mark", "a text as id"],
+)
+def test_entry_that_was_damaged_cannot_be_read(value: dict[str, object]) -> None:
+    with pytest.raises(BufferNotFound, match="the record of buffer jobs cannot be read"):
+        entry_of(Record("jobs", value, 4, FOREVER))
 
 
 class TestWrite:
-    def test_that_is_repeated_after_its_answer_was_lost_meets_itself(
-        self, records: BufferRecords, other: BufferRecords
-    ) -> None:
+    def test_that_is_repeated_after_its_answer_was_lost_meets_itself(self, records, other):
         mine = limited(written(records, ENTRY), 4)
         theirs = written(other, written(records, mine)._replace(marks=((10, 2),)))
 
@@ -88,28 +83,23 @@ class TestWrite:
         assert theirs.buffer == mine.buffer
 
 
-class TestRemembering:
-    def test_a_record_is_read_again_when_it_is_half_a_minute_old(
-        self, world: World, records: BufferRecords, other: BufferRecords
-    ) -> None:
-        # Given a process that knows a record, and another that writes it
-        seen = written(records, ENTRY)
-        theirs = written(other, limited(seen, 4))
-        before = reads(world)
+def test_remembering_a_record_is_read_again_when_it_is_half_a_minute_old(world, records, other):
+    # Given a process that knows a record, and another that writes it
+    seen = written(records, ENTRY)
+    theirs = written(other, limited(seen, 4))
+    before = reads(world)
 
-        # Then the first works with what it knows, until that is too old
-        world.clock.advance(FRESH_MS - 1)
-        assert records.fresh("jobs") == seen
-        assert reads(world) == before
-        world.clock.advance(1)
-        assert records.fresh("jobs") == theirs
-        assert reads(world) == before + 1
+    # Then the first works with what it knows, until that is too old
+    world.clock.advance(FRESH_MS - 1)
+    assert records.fresh("jobs") == seen
+    assert reads(world) == before
+    world.clock.advance(1)
+    assert records.fresh("jobs") == theirs
+    assert reads(world) == before + 1
 
 
 class TestBury:
-    def test_keeps_a_slow_call_from_writing_over_a_new_buffer_of_that_name(
-        self, records: BufferRecords, other: BufferRecords
-    ) -> None:
+    def test_keeps_a_slow_call_from_writing_over_a_new_buffer_of_that_name(self, records, other):
         # Given a call that has read a record, and a buffer that is deleted and defined anew meanwhile
         seen = written(records, ENTRY)
         other.bury(seen)
@@ -121,9 +111,7 @@ class TestBury:
         assert records.write(limited(seen, 4)) == (anew, False)
         assert records.write(ENTRY) == (anew, False)
 
-    def test_deletes_a_record_once_and_keeps_its_version_for_a_while(
-        self, world: World, records: BufferRecords
-    ) -> None:
+    def test_deletes_a_record_once_and_keeps_its_version_for_a_while(self, world, records):
         seen = written(records, ENTRY)
 
         records.bury(seen)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from fanin.app.buffers import deliveries
@@ -137,9 +135,7 @@ def test_a_put_is_ready_when_a_consumer_waits_already(town: Town, buffers: Buffe
     assert buffers.put("jobs", ["b"]).outcome is PutOutcome.WAITING
 
 
-def test_work_that_is_done_is_not_taken_again_though_its_message_stayed(
-    town: Town, buffers: BufferService
-) -> None:
+def test_work_that_is_done_is_not_taken_again_though_its_message_stayed(town, buffers):
     # Given a taker that dies between marking its work done and removing the message
     buffers.put("jobs", ["a", "b"])
     (work,) = buffers.take("jobs")
@@ -167,9 +163,7 @@ def test_the_limit_changes_when_all_that_was_in_is_done(town: Town, buffers: Buf
         town.process().put("jobs", ["g"])
 
 
-def test_a_change_of_the_limit_that_dies_half_way_holds_from_the_next_put_on(
-    town: Town, buffers: BufferService
-) -> None:
+def test_a_change_of_the_limit_that_dies_half_way_holds_from_the_next_put_on(town, buffers):
     # Given a process that dies after it noted the new limit, and before it closed the batch of the old one
     town.die("batches.close", "before", lambda other: other.define("jobs", 5))
 
@@ -248,9 +242,7 @@ def test_a_buffer_may_have_a_queue_of_ones_own(world: World, buffers: BufferServ
         (lambda buffers: buffers.list(limit=1_001), "limit must be a whole number from 1 to 1000, not"),
     ],
 )
-def test_a_refusal_names_what_is_wrong_and_nothing_is_made(
-    world: World, buffers: BufferService, call: Callable[[BufferService], object], message: str
-) -> None:
+def test_a_refusal_names_what_is_wrong_and_nothing_is_made(world, buffers, call, message):
     written, queues = world.accesses.writes.total(), set(world.memory.channels.queues)
 
     with pytest.raises((InvalidRequest, RequestTooLarge), match=f"^{message}"):
@@ -260,9 +252,7 @@ def test_a_refusal_names_what_is_wrong_and_nothing_is_made(
     assert set(world.memory.channels.queues) == queues
 
 
-def test_a_call_that_others_overtake_each_time_is_asked_to_come_again(
-    buffers: BufferService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_that_others_overtake_each_time_is_asked_to_come_again(buffers, monkeypatch):
     stored = buffers._records.read("jobs")
     monkeypatch.setattr(buffers._records, "write", lambda _: (stored, False))
 
@@ -291,9 +281,7 @@ class TestReceipts:
 
         assert (released.done, released.late) == (0, 1)
 
-    def test_of_a_new_buffer_count_for_a_process_that_remembers_the_old_one(
-        self, town: Town, buffers: BufferService
-    ) -> None:
+    def test_of_a_new_buffer_count_for_a_process_that_remembers_the_old_one(self, town, buffers):
         # Given a process that has just read the buffer, which is then deleted and defined again
         behind = town.process()
         buffers.put("jobs", ["old"])
@@ -306,7 +294,6 @@ class TestReceipts:
         # When it is given a receipt of the new buffer's work beside one of the old
         released = behind.done("jobs", [old.receipt, work.receipt])
 
-        # Then that work is done
         assert (released.done, released.late) == (1, 1)
         assert buffers.status("jobs").pending == 0
 
@@ -314,17 +301,13 @@ class TestReceipts:
 class TestLostAnswers:
     """The SDK repeats a write whose answer was lost, and meets what it wrote, or what others made of it."""
 
-    def test_a_deletion_leaves_a_buffer_alone_that_was_defined_anew_meanwhile(
-        self, world: World, town: Town, buffers: BufferService
-    ) -> None:
+    def test_a_deletion_leaves_a_buffer_alone_that_was_defined_anew_meanwhile(self, world, town, buffers):
         LostAnswers(world.memory).lose("directory.put", lambda: anew(town))
         buffers.delete("jobs")
 
         assert town.take() == ["theirs"]
 
-    def test_a_buffer_that_was_defined_and_deleted_since_stays_deleted(
-        self, world: World, town: Town
-    ) -> None:
+    def test_a_buffer_that_was_defined_and_deleted_since_stays_deleted(self, world, town):
         LostAnswers(world.memory).lose("directory.put", lambda: town.process().delete("jobs"))
 
         town.process().define("jobs", 3)
@@ -350,9 +333,7 @@ class TestSlowCalls:
         assert "theirs" in town.take()
 
     @pytest.mark.parametrize(("call", "moment"), [("batches.end", "after"), ("queues.delete", "before")])
-    def test_a_deletion_does_not_delete_the_queue_of_the_new_buffer(
-        self, world: World, town: Town, buffers: BufferService, call: str, moment: str
-    ) -> None:
+    def test_a_deletion_does_not_delete_the_queue_of_the_new_buffer(self, world, town, buffers, call, moment):
         world.at(call, moment, lambda: anew(town))
         buffers.delete("jobs")
 
@@ -377,9 +358,7 @@ class TestSlowCalls:
         assert states(world) == [State.CANCELLED]
         assert town.process().list().buffers == ()
 
-    def test_a_process_that_looked_at_a_buffer_being_deleted_puts_nothing_in(
-        self, town: Town, buffers: BufferService
-    ) -> None:
+    def test_a_process_that_looked_at_a_buffer_being_deleted_puts_nothing_in(self, town, buffers):
         # Given a process that dies in the middle of a deletion, before the buffer's batch has ended
         behind = town.process()
         town.die("batches.end", "before", lambda _: behind.delete("jobs"))
@@ -473,9 +452,7 @@ class TestUnreadable:
 
 
 @pytest.mark.parametrize(("wait", "waits"), [(0, [0]), (1, [1, 1]), (2, [1, 1]), (20, [1, 19])])
-def test_a_take_waits_no_longer_than_it_was_asked_to(
-    world: World, buffers: BufferService, wait: int, waits: list[int]
-) -> None:
+def test_a_take_waits_no_longer_than_it_was_asked_to(world, buffers, wait, waits):
     """It says that it waits when it has found nothing for a second."""
     waited = watched(world)
 
@@ -507,9 +484,7 @@ class TestPoll:
         assert buffers.status("jobs").count == 0
 
     @pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("away")])
-    def test_brings_work_although_the_record_of_its_waiter_cannot_be_removed(
-        self, world: World, buffers: BufferService, error: Exception
-    ) -> None:
+    def test_brings_work_although_the_record_of_its_waiter_cannot_be_removed(self, world, buffers, error):
         # Given a waiter, work, and a table that refuses to remove the waiter
         buffers.poll("jobs", waiter=WAITER, waits=20)
         buffers.put("jobs", ["a"])
@@ -566,13 +541,10 @@ def test_a_claim_is_released_after_an_error(claims: QueueClaims) -> None:
         pass
 
 
-def test_whoever_died_holds_up_others_for_an_hour_and_itself_not_at_all(
-    world: World, claims: QueueClaims
-) -> None:
+def test_whoever_died_holds_up_others_for_an_hour_and_itself_not_at_all(world, claims):
     # Given a process that dies with a claim
     hold_and_die(world, claims, "jobs")
 
-    # Then others wait until it expires
     world.clock.advance(GRAVE * 1000 - 1000)
     with pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
         pass
@@ -588,9 +560,7 @@ def test_whoever_died_holds_up_others_for_an_hour_and_itself_not_at_all(
         pass
 
 
-def test_a_claim_that_was_renewed_is_not_released_by_the_first_who_had_it(
-    world: World, claims: QueueClaims
-) -> None:
+def test_a_claim_that_was_renewed_is_not_released_by_the_first_who_had_it(world, claims):
     # Given two calls that define the same buffer, of which the first ends first
     first, second = claims.claimed(QUEUE, "jobs"), claims.claimed(QUEUE, "jobs")
     first.__enter__()
@@ -606,9 +576,7 @@ def test_a_claim_that_was_renewed_is_not_released_by_the_first_who_had_it(
 
 
 @pytest.mark.parametrize("call", ["directory.put", "directory.delete"])
-def test_a_claim_whose_answer_was_lost_is_held_and_released(
-    world: World, claims: QueueClaims, call: str
-) -> None:
+def test_a_claim_whose_answer_was_lost_is_held_and_released(world, claims, call):
     LostAnswers(world.memory).lose(call, lambda: None)
 
     with claims.claimed(QUEUE, "jobs"), pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
@@ -650,7 +618,6 @@ def test_a_claim_that_is_released_between_two_tries_is_taken_anew(world: World, 
 
     world.memory.directory.put = released_in_between  # type: ignore[assignment, method-assign]
 
-    # When it claims the queue
     with claims.claimed(QUEUE, "jobs"):
         pass
 

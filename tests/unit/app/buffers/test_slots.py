@@ -95,24 +95,21 @@ def test_a_buffers_batch_lives_as_long_as_a_batch_can_and_is_never_idle(process:
     assert renew_at(batch) == process.clock.at + (LIFETIME - RENEWAL) * 1000
 
 
-class TestAdmit:
-    def test_takes_slots_up_to_the_limit_and_again_when_their_items_are_done(
-        self, process: Process, entry: WorkEntry
-    ) -> None:
-        seen, group = process.slots.admit(entry, 2)
-        assert (seen, len(group), group.batch_id) == (entry, 2, entry.buffer.batch_id)
+def test_admit_takes_slots_up_to_the_limit_and_again_when_their_items_are_done(process, entry):
+    seen, group = process.slots.admit(entry, 2)
+    assert (seen, len(group), group.batch_id) == (entry, 2, entry.buffer.batch_id)
 
-        with pytest.raises(LimitReached, match="2 items pending of at most 3"):
-            process.slots.admit(entry, 2)
-        assert process.pending(entry) == 2
+    with pytest.raises(LimitReached, match="2 items pending of at most 3"):
+        process.slots.admit(entry, 2)
+    assert process.pending(entry) == 2
 
+    process.slots.admit(entry, 1)
+    process.ledger.mark([group[1]]).whole()
+    assert process.pending(entry) == 2
+
+    process.slots.admit(entry, 1)
+    with pytest.raises(LimitReached):
         process.slots.admit(entry, 1)
-        process.ledger.mark([group[1]]).whole()
-        assert process.pending(entry) == 2
-
-        process.slots.admit(entry, 1)
-        with pytest.raises(LimitReached):
-            process.slots.admit(entry, 1)
 
 
 class TestTake:
@@ -135,9 +132,7 @@ class TestTake:
 
 
 class TestRenewal:
-    def test_begins_when_the_batch_nears_its_end_and_no_sooner(
-        self, process: Process, entry: WorkEntry
-    ) -> None:
+    def test_begins_when_the_batch_nears_its_end_and_no_sooner(self, process, entry):
         # Given work that is put in a moment before that
         process.clock.at = entry.renew_at - 1
         _, group = process.slots.admit(entry, 1)
@@ -155,9 +150,7 @@ class TestRenewal:
         process.slots.admit(entry, 1)
         assert process.batches() == [State.COMPLETE, State.OPEN]
 
-    def test_changes_the_batch_and_drops_the_marks_and_keeps_the_rest(
-        self, process: Process, entry: WorkEntry
-    ) -> None:
+    def test_changes_the_batch_and_drops_the_marks_and_keeps_the_rest(self, process, entry):
         entry = process.marked(0)
         assert entry.marks
         process.clock.at = entry.renew_at
@@ -197,9 +190,7 @@ class TestRenewal:
         assert refused.value.retry_after == 1
         assert process.batches() == [State.CANCELLED] * (TRIES + 1)
 
-    def test_whose_answer_was_lost_keeps_the_batch_in_which_others_have_put_work(
-        self, process: Process, entry: WorkEntry
-    ) -> None:
+    def test_whose_answer_was_lost_keeps_the_batch_in_which_others_have_put_work(self, process, entry):
         # Given a renewal whose record is stored, and a process that goes on with it before the SDK repeats
         process.slots.cancel(entry.buffer.batch_id)
         other, theirs = process.another(), list[WorkEntry]()
@@ -216,9 +207,7 @@ class TestRenewal:
         assert group.batch_id == mine.buffer.batch_id
         assert process.batches() == [State.CANCELLED, State.OPEN]
 
-    def test_of_a_buffer_that_is_deleted_meanwhile_ends_its_batch(
-        self, process: Process, entry: WorkEntry
-    ) -> None:
+    def test_of_a_buffer_that_is_deleted_meanwhile_ends_its_batch(self, process, entry):
         process.slots.cancel(entry.buffer.batch_id)
         other = process.another()
         process.world.at("batches.create", "after", lambda: other.write(entry._replace(going=True)))
@@ -228,9 +217,7 @@ class TestRenewal:
 
         assert process.batches() == [State.CANCELLED, State.CANCELLED]
 
-    def test_completes_a_batch_whose_last_consumer_died_before_it_could(
-        self, process: Process, entry: WorkEntry
-    ) -> None:
+    def test_completes_a_batch_whose_last_consumer_died_before_it_could(self, process, entry):
         # Given a buffer that drains, and a consumer that dies between its last bit and the end of the batch
         _, group = process.slots.admit(entry, 3)
         process.slots.follow(entry._replace(buffer=replace(entry.buffer, limit=4)))
@@ -244,9 +231,7 @@ class TestRenewal:
         assert renewed.buffer.batch_id != entry.buffer.batch_id
         assert process.batches() == [State.COMPLETE, State.OPEN]
 
-    def test_goes_on_where_another_change_of_the_record_came_first(
-        self, process: Process, entry: WorkEntry
-    ) -> None:
+    def test_goes_on_where_another_change_of_the_record_came_first(self, process, entry):
         # Given a limit that changes between a renewal's batch and its record
         process.slots.cancel(entry.buffer.batch_id)
         other = process.another()
@@ -286,9 +271,7 @@ class TestMark:
         assert [items for _, items in last.marks] == [*range(4, MARKS + 3), MARKS + 2]
 
 
-def test_a_batch_is_cancelled_once_and_one_that_is_gone_needs_no_end(
-    process: Process, entry: WorkEntry
-) -> None:
+def test_a_batch_is_cancelled_once_and_one_that_is_gone_needs_no_end(process, entry):
     for _ in range(2):
         process.slots.cancel(entry.buffer.batch_id)
         assert process.batches() == [State.CANCELLED]
@@ -316,9 +299,7 @@ class TestReclaim:
         """When the slots before the first mark count as leaked."""
         return entry.marks[0][0] + entry.retention * 1000 + MARGIN_MS
 
-    def test_gives_up_the_slots_before_a_mark_once_the_retention_has_passed(
-        self, process: Process, leaked: WorkEntry
-    ) -> None:
+    def test_gives_up_the_slots_before_a_mark_once_the_retention_has_passed(self, process, leaked):
         # Given a full buffer, a moment before
         process.clock.at = self.horizon(leaked) - 1
         with pytest.raises(LimitReached):
@@ -349,9 +330,7 @@ class TestReclaim:
         assert looks() == 1
 
     @pytest.mark.parametrize("how", ["a changed limit", "a batch near its end"])
-    def test_ends_a_drain_once_the_retention_has_passed_since_it_began(
-        self, process: Process, entry: WorkEntry, how: str
-    ) -> None:
+    def test_ends_a_drain_once_the_retention_has_passed_since_it_began(self, process, entry, how):
         # Given a slot without a message, in a buffer that drains
         process.slots.admit(entry, 1)
         if how == "a changed limit":
@@ -369,9 +348,7 @@ class TestReclaim:
         assert renewed.buffer.batch_id != entry.buffer.batch_id
         assert process.batches() == [State.COMPLETE, State.OPEN]
 
-    def test_gives_up_many_in_calls_of_allowed_size(
-        self, process: Process, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_gives_up_many_in_calls_of_allowed_size(self, process, monkeypatch):
         entry = process.define(5)
         process.slots.admit(entry, 5)
         entry = process.marked(5)
@@ -383,20 +360,17 @@ class TestReclaim:
         assert len(process.ledger.failures(entry.buffer.batch_id).failures) == 5
 
 
-class TestLate:
-    def test_are_slots_under_a_mark_that_is_as_old_as_a_put_may_take(
-        self, process: Process, entry: WorkEntry
-    ) -> None:
-        _, group = process.slots.admit(entry, 2)
-        _, after = process.slots.admit(entry, 1)
-        marked = process.marked(2)
-        process.clock.advance(SEND_MS)
-        assert not process.slots.late(marked, group)
+def test_late_are_slots_under_a_mark_that_is_as_old_as_a_put_may_take(process, entry):
+    _, group = process.slots.admit(entry, 2)
+    _, after = process.slots.admit(entry, 1)
+    marked = process.marked(2)
+    process.clock.advance(SEND_MS)
+    assert not process.slots.late(marked, group)
 
-        process.clock.advance(1)
-        assert process.slots.late(marked, group)
-        assert not process.slots.late(marked, after)
-        assert not process.slots.late(entry, group)
+    process.clock.advance(1)
+    assert process.slots.late(marked, group)
+    assert not process.slots.late(marked, after)
+    assert not process.slots.late(entry, group)
 
 
 def test_what_is_not_done_is_pending_until_the_batch_ends(process: Process, entry: WorkEntry) -> None:

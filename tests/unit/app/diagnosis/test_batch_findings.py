@@ -124,9 +124,7 @@ class TestNeverSent:
             (NOW + HOUR, BATCH, Severity.ERROR),
         ],
     )
-    def test_a_producer_at_work_is_a_little_ahead_of_its_notes(
-        self, now: int, batch: Batch, severity: Severity
-    ) -> None:
+    def test_a_producer_at_work_is_a_little_ahead_of_its_notes(self, now, batch, severity):
         assert of(now, batch, sent=self.SENT)[Code.NEVER_SENT].severity is severity
 
     @pytest.mark.parametrize(("now", "severity"), [(NOW, Severity.INFO), (NOW + HOUR, Severity.WARNING)])
@@ -258,9 +256,7 @@ class TestSlow:
         assert "at most 1 second ago" in of(NOW + 1_000, young, begun=True)[Code.SLOW].detail
 
     @pytest.mark.parametrize(("quiet", "passed"), [(500_000, False), (500_001, True)])
-    def test_a_rest_that_should_be_done_by_now_has_perhaps_failed_once(
-        self, quiet: int, passed: bool
-    ) -> None:
+    def test_a_rest_that_should_be_done_by_now_has_perhaps_failed_once(self, quiet, passed):
         # Given a batch of which the rest takes 500 seconds at its rate, and a last activity that long ago
         now = NOW + 2_000_000
         batch = replace(BATCH, touched_at=now - quiet)
@@ -279,9 +275,7 @@ class TestSlow:
         ("after", "done", "known"),
         [(1, 0, False), (-1, 40, False), (0, 40, False), (1, 40, True), (1, 1, True)],
     )
-    def test_without_a_count_or_a_time_the_rate_is_not_known(
-        self, after: int, done: int, known: bool
-    ) -> None:
+    def test_without_a_count_or_a_time_the_rate_is_not_known(self, after, done, known):
         found = of(NOW + after, begun=True, done_min=done)[Code.SLOW]
 
         assert found.detail.endswith(" ago. How fast cannot be told from so few reads.") is not known
@@ -312,9 +306,7 @@ class TestDeadline:
         )
 
     @pytest.mark.parametrize(("left", "seconds"), [(119_000, 119), (-5_000, 0)])
-    def test_its_time_is_told_in_whole_seconds_and_is_never_in_the_past(
-        self, left: int, seconds: int
-    ) -> None:
+    def test_its_time_is_told_in_whole_seconds_and_is_never_in_the_past(self, left, seconds):
         found = of(batch=replace(BATCH, deadline=NOW + left))[Code.DEADLINE_NEAR]
 
         assert f"is in {seconds} seconds;" in found.detail
@@ -408,9 +400,7 @@ class TestEnded:
             (40, " At least 1,960 items were not done."),
         ],
     )
-    def test_only_that_is_said_with_what_was_not_done_if_that_is_known(
-        self, done_max: int, left: str
-    ) -> None:
+    def test_only_that_is_said_with_what_was_not_done_if_that_is_known(self, done_max, left):
         waiting = Finding(Code.WAITING, Severity.ERROR, "", "", "")
 
         found = of(batch=self.ENDED, held={40: "no"}, queues=[waiting], done_min=40, done_max=done_max)

@@ -73,9 +73,7 @@ class TestWaiting:
             (NOW + BATCH.step + 60_001, True, Severity.INFO, "Perhaps nobody receives the messages"),
         ],
     )
-    def test_without_a_mapping_it_is_the_worse_the_longer_nothing_was_done(
-        self, now: int, begun: bool, severity: Severity, title: str
-    ) -> None:
+    def test_without_a_mapping_it_is_the_worse_the_longer_nothing_was_done(self, now, begun, severity, title):
         assert of(seen(WAITING), now, begun=begun) == only(
             Code.WAITING,
             severity,
@@ -193,9 +191,7 @@ class TestDeadLetters:
         ("now", "begun", "severity"),
         [(NOW, True, Severity.WARNING), (NOW, False, Severity.ERROR), (NOW + HOUR, True, Severity.ERROR)],
     )
-    def test_explain_an_empty_queue_and_may_be_of_others_while_items_are_done(
-        self, now: int, begun: bool, severity: Severity
-    ) -> None:
+    def test_explain_an_empty_queue_and_may_be_of_others_while_items_are_done(self, now, begun, severity):
         arn = "arn:aws:sqs:eu-west-1:123456789012:grave"
         report = seen(EMPTY._replace(dead_letters=arn), ENABLED, dead=4_000)
 
@@ -270,9 +266,7 @@ class TestEmpty:
         assert of(seen(EMPTY, ENABLED), retries={0: RetryRow(0, 2, "no", "", NOW)}) == {}
 
     @pytest.mark.parametrize(("after", "gone"), [(12 * HOUR + 59_999, False), (12 * HOUR + 60_000, True)])
-    def test_an_attempt_that_is_longer_ago_than_a_message_can_be_hidden_shows_nothing(
-        self, after: int, gone: bool
-    ) -> None:
+    def test_an_attempt_that_is_longer_ago_than_a_message_can_be_hidden_shows_nothing(self, after, gone):
         found = of(seen(EMPTY, ENABLED), NOW + after, retries={0: RetryRow(0, 2, "no", "", NOW)})
 
         assert (Code.VANISHED in found) is gone

@@ -116,9 +116,7 @@ class TestRuns:
         assert sweep(town).seen == seen
 
     @pytest.mark.parametrize("moment", ["before", "after"])
-    def test_that_die_are_repeated_from_the_place_they_noted_last(
-        self, town: Town, page_of: Callable[[int], None], moment: str
-    ) -> None:
+    def test_that_die_are_repeated_from_the_place_they_noted_last(self, town, page_of, moment):
         # Given a run that dies when it notes its place after the second page
         page_of(1)
         fill(town, cars=3)
@@ -180,9 +178,7 @@ class TestFailure:
 
         assert sweep(town) == Swept(seen=1, failed=1)
 
-    def test_of_a_queue_is_met_once_and_reported_once_however_many_share_it(
-        self, town: Town, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_of_a_queue_is_met_once_and_reported_once_however_many_share_it(self, town, monkeypatch):
         # Given a queue that nobody can look at, which thirty share, and one who has another
         for i in range(30):
             town.register("cars", f"{i:02}", "q2")
@@ -204,9 +200,7 @@ class TestFailure:
         assert asked == ["q2", "q1"]
         assert reports == ["cars/00"]
 
-    def test_that_takes_long_ends_the_run_in_time_and_the_next_goes_on_behind_it(
-        self, town: Town, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_that_takes_long_ends_the_run_in_time_and_the_next_goes_on_behind_it(self, town, monkeypatch):
         # Given three queues, each of which is tried for a minute in vain
         for i in range(3):
             town.memory.channels.queues[f"slow{i}"] = []
@@ -227,9 +221,7 @@ class TestFailure:
         assert asked == [f"slow{i}" for i in range(3)]
 
 
-def test_a_queue_that_was_found_before_is_looked_at_without_patience(
-    town: Town, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_queue_that_was_found_before_is_looked_at_without_patience(town, monkeypatch):
     fill(town, cars=1)
     asked: list[bool] = []
     resolve = town.memory.channels.resolve

@@ -45,9 +45,7 @@ def town() -> Town:
         (PutRoute("orders", PATTERN, "desk", attributes={"": "v"}), "^a key of attributes must be text"),
     ],
 )
-def test_a_malformed_route_is_told_what_is_wrong_and_writes_nothing(
-    town: Town, request_: PutRoute, message: str
-) -> None:
+def test_a_malformed_route_is_told_what_is_wrong_and_writes_nothing(town, request_, message):
     writes = town.accesses.writes.total()
     with pytest.raises(InvalidRequest, match=message):
         town.routing.put(request_)

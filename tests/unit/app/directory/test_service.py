@@ -143,7 +143,6 @@ def test_a_crash_at_any_write_heals_by_repeating(town: Town, moment: str, write:
     town.crash_at("directory.put", moment)
     with pytest.raises(Crash):
         town.register("cars", "a", "q1")
-    # When the registration is repeated
     town.register("cars", "a", "q1")
     # Then it is there, was told once, and the registrar sees it
     assert town.announced() == [names.INSTANCE_REGISTERED]
@@ -197,9 +196,7 @@ def test_a_row_that_nobody_can_read_spoils_neither_its_topic_nor_its_own_renewal
         (Register("cars", "a", "q1", lease=2_592_001), r"^lease must be a whole number from 10 to 2592000"),
     ],
 )
-def test_the_refusal_of_a_registration_names_what_is_wrong(
-    town: Town, request_: Register, message: str
-) -> None:
+def test_the_refusal_of_a_registration_names_what_is_wrong(town, request_, message):
     writes = town.accesses.writes.total()
     with pytest.raises(InvalidRequest, match=message):
         town.directory.register(request_)
@@ -220,7 +217,6 @@ def test_all_events_of_a_stay_have_ids_of_their_own(town: Town) -> None:
         town.register("cars", "a", channel)
     rows = [new for namespace, _, new in town.memory.directory.changes if namespace == "topic/cars"]
 
-    # When all of that is told
     for old, new in zip([None, *rows], [*rows, None], strict=True):
         town.directory.announce("cars", old, new)
 

@@ -41,16 +41,15 @@ def test_any_number_of_items_is_one_write_and_no_read(world: World, count: int) 
     assert len(group) == count
 
 
-class TestKey:
-    def test_gives_up_when_other_producers_always_come_first(self, world: World) -> None:
-        batch, _ = world.batch()
-        for _ in range(20):
-            world.at("batches.allocate_once", "before", lambda: world.fresh().add(batch.batch_id, 1))
+def test_key_gives_up_when_other_producers_always_come_first(world: World) -> None:
+    batch, _ = world.batch()
+    for _ in range(20):
+        world.at("batches.allocate_once", "before", lambda: world.fresh().add(batch.batch_id, 1))
 
-        with pytest.raises(Throttled, match="many producers"):
-            world.ledger.add(batch.batch_id, 5, key="k")
+    with pytest.raises(Throttled, match="many producers"):
+        world.ledger.add(batch.batch_id, 5, key="k")
 
-        assert world.happened
+    assert world.happened
 
 
 class TestRefusal:
@@ -229,6 +228,9 @@ def test_processes_that_see_a_batch_once_keep_it_alive(world: World) -> None:
     # Then the batch is as young as its last addition
     assert world.row(batch).touched_at > world.clock.at - 100_000
     assert world.fresh().reap().orphaned == 0
+
+
+# Keys: one key is one item of its batch, whoever adds it, and whoever sends its message.
 
 
 def add(world: World, batch_id: int, *keys: str | ItemKey, item: str | None = None) -> list[KeyedItem]:

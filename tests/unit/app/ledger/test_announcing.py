@@ -34,22 +34,19 @@ def never_used(world: World, item: str, state: State = State.ORPHANED, *, partia
     return ghost
 
 
-class TestRemoved:
-    def test_an_end_is_announced_in_full_after_its_batch_was_removed(self, world: World) -> None:
-        # Given a batch with a done, a failed and a missing item, removed before its end was announced
-        batch, (group,) = world.batch(3)
-        world.ledger.mark([group[0]]).whole()
-        world.ledger.mark([Failure(group[1], "no stock")]).whole()
-        world.ledger.cancel(batch.batch_id)
-        ended = world.row(batch)
-        world.ledger.remove(batch.batch_id)
-        # When
-        world.fresh().announce(ended)
-        # Then
-        (event,) = world.memory.events.published
-        assert (event.detail_type, event.detail["failed"]) == ("Batch Cancelled", 1)
-        assert [failure["reason"] for failure in event.detail["failures"]] == ["no stock"]
-        assert spans(event.detail["missing"]) == [[2, 3]]
+def test_removed_an_end_is_announced_in_full_after_its_batch_was_removed(world: World) -> None:
+    # Given a batch with a done, a failed and a missing item, removed before its end was announced
+    batch, (group,) = world.batch(3)
+    world.ledger.mark([group[0]]).whole()
+    world.ledger.mark([Failure(group[1], "no stock")]).whole()
+    world.ledger.cancel(batch.batch_id)
+    ended = world.row(batch)
+    world.ledger.remove(batch.batch_id)
+    world.fresh().announce(ended)
+    (event,) = world.memory.events.published
+    assert (event.detail_type, event.detail["failed"]) == ("Batch Cancelled", 1)
+    assert [failure["reason"] for failure in event.detail["failures"]] == ["no stock"]
+    assert spans(event.detail["missing"]) == [[2, 3]]
 
 
 class TestParent:
@@ -92,19 +89,15 @@ class TestParent:
         world.fail(items[0], items[1])
         world.ledger.mark([items[2], items[3]]).whole()
 
-        # When its end is announced, twice
         announced(world, child)
         announced(world, child)
 
-        # Then the parent tells of them
         assert (world.row(parent).state, world.row(parent).failed) == (State.COMPLETE, int(fails))
         reasons = [one.reason for one in world.ledger.failures(parent.batch_id).failures]
         assert reasons == [f"batch {child.batch_id} completed with 2 failed items"] * fails
 
     @pytest.mark.parametrize("ghosts", [0, 1])
-    def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(
-        self, world: World, ghosts: int
-    ) -> None:
+    def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(self, world, ghosts):
         # Given a child that failed, perhaps a second try of which nobody knew, and another that is at work
         parent, (group,) = world.batch(1, closed=True)
         first, _ = world.batch(1, parent_item=group[0])
@@ -122,9 +115,7 @@ class TestParent:
         assert world.ledger.failures(parent.batch_id).failures == ()
 
     @pytest.mark.parametrize("ghosts", [1, 2])
-    def test_is_failed_if_the_child_in_place_of_one_that_ended_is_never_used(
-        self, world: World, ghosts: int
-    ) -> None:
+    def test_is_failed_if_the_child_in_place_of_one_that_ended_is_never_used(self, world, ghosts):
         # Given a child that failed, and further tries before its end is announced, of which nobody knows
         parent, (group,) = world.batch(1, closed=True)
         first, _ = world.batch(1, parent_item=group[0])
@@ -231,11 +222,9 @@ class TestTotals:
         child, (items,) = world.batch(3, closed=True, totals=("rows", "cents"), parent_item=group[0])
         world.ledger.mark([Done(item, {"rows": 2**53, "cents": 1}) for item in items]).whole()
 
-        # When its end is announced, twice
         announced(world, child)
         event = announced(world, child)
 
-        # Then the parent has it once
         assert event.detail["totals"] == {"rows": 3 * 2**53, "cents": 3}
         row = world.row(parent)
         assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 3 * 2**53}, True)
@@ -251,9 +240,7 @@ class TestTotals:
 
         assert (world.row(parent).failed, world.row(parent).totals) == (1, {"rows": 2**54})
 
-    def test_a_child_that_does_not_know_its_sums_leaves_those_of_its_parent_inexact(
-        self, world: World
-    ) -> None:
+    def test_a_child_that_does_not_know_its_sums_leaves_those_of_its_parent_inexact(self, world):
         # Given an estimated child, and one whose sum cannot be added
         for child_sum, options in ((20, {"mode": Mode.ESTIMATED}), (2**53, {})):
             parent, (group,) = world.batch(1, closed=True, totals=("rows",))
@@ -262,7 +249,6 @@ class TestTotals:
             ended = world.row(child)
             if not options:
                 ended = replace(ended, totals={"rows": 2**81})
-            # When its end is announced
             world.fresh().announce(ended)
             # Then the parent is complete, and does not claim to know its sum
             row = world.row(parent)
@@ -277,6 +263,9 @@ class TestTotals:
 
         assert announced(world, child).detail["totals"] == {"rows": 5}
         assert (world.row(parent).failed, world.row(parent).totals) == (1, {"rows": 0})
+
+
+# The event that tells of the end of a batch.
 
 
 class TestEvent:
@@ -311,9 +300,7 @@ class TestEvent:
             (State.ORPHANED, "Batch Orphaned"),
         ],
     )
-    def test_tells_what_is_missing_at_any_other_end(
-        self, world: World, state: State, detail_type: str
-    ) -> None:
+    def test_tells_what_is_missing_at_any_other_end(self, world, state, detail_type):
         batch, (group,) = world.batch(9)
         world.ledger.mark([group[2], group[3]]).whole()
         world.ports.batches.end(batch.batch_id, state, now=world.clock.at, sources=(State.OPEN,))
@@ -324,9 +311,7 @@ class TestEvent:
         assert spans(event.detail["missing"]) == [[0, 2], [4, 9]]
         assert event.detail["missing_more"] is False
 
-    def test_lists_a_hundred_failures_and_ranges_and_quotes_256_characters_of_a_reason(
-        self, world: World
-    ) -> None:
+    def test_lists_a_hundred_failures_and_ranges_and_quotes_256_characters_of_a_reason(self, world):
         batch, (group,) = world.batch(202)
         world.fail(*group[::2], reason="r" * 257)
         world.ledger.cancel(batch.batch_id)
@@ -354,9 +339,7 @@ class TestEvent:
         event = world.memory.events.published[-1]
         assert (event.detail["failed"], event.detail["failed_more"]) == (100, True)
 
-    def test_is_cut_where_the_bus_would_refuse_it_and_says_so(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_is_cut_where_the_bus_would_refuse_it_and_says_so(self, world, monkeypatch):
         # Given an end with failures and missing ranges, and a bus that takes little
         batch, (group,) = world.batch(400)
         world.ledger.mark([Failure(item, "💥" * announcing.QUOTED) for item in group[:200:2]]).whole()
@@ -365,7 +348,6 @@ class TestEvent:
         assert "truncated" not in whole.detail
         monkeypatch.setattr(limits, "MAX_ENTRY", 50_000)
 
-        # When it is announced
         event = announced(world, batch)
 
         # Then as much as fits is there, and the event says that this is not all
@@ -375,9 +357,7 @@ class TestEvent:
         assert detail["failures"] == whole.detail["failures"][:25]
         assert detail["missing"] == whole.detail["missing"][:25]
 
-    def test_is_cut_to_nothing_but_the_batch_if_need_be(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_is_cut_to_nothing_but_the_batch_if_need_be(self, world, monkeypatch):
         batch, (group,) = world.batch(4)
         world.ledger.mark([Failure(group[1], "no")]).whole()
         world.ledger.cancel(batch.batch_id)
@@ -388,9 +368,7 @@ class TestEvent:
         assert (detail["failures"], detail["missing"], detail["missing_more"]) == ([], [], True)
         assert (detail["batch_id"], detail["failed"]) == (batch.batch_id, 1)
 
-    def test_of_a_complete_batch_knows_how_many_failed_from_its_row(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_of_a_complete_batch_knows_how_many_failed_from_its_row(self, world, monkeypatch):
         monkeypatch.setattr(announcing, "COUNTED", 1)
         monkeypatch.setattr(announcing, "LISTED", 3)
         batch, (group,) = world.batch(1_500, closed=True)

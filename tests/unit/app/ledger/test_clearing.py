@@ -148,10 +148,8 @@ def test_a_repeat_after_a_crash_at_any_write_completes(step: int, moment: str) -
     with suppress(Crash):
         world.fresh().clear(marks)
 
-    # When another repeats it
     world.fresh().clear(marks)
 
-    # Then the batch is complete, once
     assert world.happened or step == 5
     assert world.row(batch).state is State.COMPLETE
     ends = [new for old, new in world.memory.batches.changes if new.state.terminal and old]
@@ -194,9 +192,7 @@ class TestResults:
             ({-4: {"rows": 1}}, "item -4 of batch .* is not among the items that are marked"),
         ],
     )
-    def test_that_cannot_be_added_refuse_the_call(
-        self, world: World, values: dict[int, dict[str, int]], why: str
-    ) -> None:
+    def test_that_cannot_be_added_refuse_the_call(self, world, values, why):
         batch, _ = world.batch(4, totals=("rows",))
 
         with world.refusing(InvalidRequest, why):

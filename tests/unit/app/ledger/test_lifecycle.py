@@ -36,9 +36,7 @@ class TestClose:
 
     @pytest.mark.parametrize("seen", [True, False])
     @pytest.mark.parametrize("idle_ttl", [None, 30 * 86_400])
-    def test_is_looked_at_soon_if_it_dies_whoever_closed(
-        self, world: World, idle_ttl: int | None, *, seen: bool
-    ) -> None:
+    def test_is_looked_at_soon_if_it_dies_whoever_closed(self, world, idle_ttl, *, seen):
         # Given a batch whose items are done, and a process that dies when the state has moved
         batch, (group,) = world.batch(10, idle_ttl=idle_ttl)
         world.ledger.mark(list(group)).whole()
@@ -51,7 +49,6 @@ class TestClose:
         assert world.fresh().reap().settled == 0
         world.clock.advance(1)
 
-        # Then the reaper completes it
         assert world.fresh().reap().settled == 1
 
 
@@ -80,11 +77,10 @@ class TestEveryCall:
         assert world.written() == writes
 
 
-class TestList:
-    @pytest.mark.parametrize("limit", [0, limits.MAX_PAGE + 1, "5"])
-    def test_refuses_a_limit_out_of_range(self, world: World, limit: Any) -> None:
-        with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
-            world.ledger.list(State.OPEN, limit=limit)
+@pytest.mark.parametrize("limit", [0, limits.MAX_PAGE + 1, "5"])
+def test_list_refuses_a_limit_out_of_range(world: World, limit: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
+        world.ledger.list(State.OPEN, limit=limit)
 
 
 class TestListOfUserKey:

@@ -116,7 +116,6 @@ class TestVerdicts:
             marks.append(mark)
         marked = world.ledger.mark(marks)
 
-        # Then each has its verdict
         assert kinds(marked.refused) == refused
         assert (marked.left, marked.unknown) == ({}, {})
         assert marked.receipts == [
@@ -142,9 +141,7 @@ class TestVerdicts:
     def test_of_nothing_are_none(self, world: World) -> None:
         assert world.ledger.mark([]) == Marked([])
 
-    def test_a_later_mark_of_an_item_whose_first_is_refused_is_left_or_decides(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_later_mark_of_an_item_whose_first_is_refused_is_left_or_decides(self, world, monkeypatch):
         # Given a failure that cannot be kept, which is found out late, and values that are refused at once
         batch, (group,) = world.batch(3, totals=("rows",))
         marks = [
@@ -176,39 +173,35 @@ class TestVerdicts:
         assert world.ledger.mark(spans).whole()[0].ranged == heavy
 
 
-class TestFirst:
+@pytest.mark.parametrize("size", [3, 64])
+@pytest.mark.parametrize("fails_first", [True, False])
+@pytest.mark.parametrize("on_failure", OnFailure)
+def test_first_of_an_item_that_a_range_covers(world, on_failure, size, *, fails_first):
     """The first mark of an item decides, with its values; later ones are duplicates."""
+    # Given a range that is marked on the item's own level, or above it
+    batch, (group,) = world.batch(size, on_failure=on_failure)
+    marks: list[Mark] = [Failure(group[1], "torn"), ItemRange(group.prefix)]
 
-    @pytest.mark.parametrize("size", [3, 64])
-    @pytest.mark.parametrize("fails_first", [True, False])
-    @pytest.mark.parametrize("on_failure", OnFailure)
-    def test_of_an_item_that_a_range_covers(
-        self, world: World, on_failure: OnFailure, size: int, *, fails_first: bool
-    ) -> None:
-        # Given a range that is marked on the item's own level, or above it
-        batch, (group,) = world.batch(size, on_failure=on_failure)
-        marks: list[Mark] = [Failure(group[1], "torn"), ItemRange(group.prefix)]
+    marks = marks if fails_first else marks[::-1]
+    marked = world.ledger.mark(marks)
+    again = world.ledger.mark([marks[place] for place in marked.left])
+    (receipt,) = merge_receipts([*marked.receipts, *again.whole()])
 
-        marks = marks if fails_first else marks[::-1]
-        marked = world.ledger.mark(marks)
-        again = world.ledger.mark([marks[place] for place in marked.left])
-        (receipt,) = merge_receipts([*marked.receipts, *again.whole()])
-
-        # Then a failure that came first is one, unless the batch holds it until the range has it done
-        held = fails_first and on_failure is OnFailure.HOLD
-        failed = fails_first and not held
-        assert receipt == Receipt(
-            batch.batch_id,
-            "",
-            State.OPEN,
-            first=failed,
-            failed=failed,
-            held=held,
-            ranged=size,
-            duplicates=() if fails_first else (group[1],),
-        )
-        row = world.ledger.close(batch.batch_id)
-        assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, failed, False)
+    # Then a failure that came first is one, unless the batch holds it until the range has it done
+    held = fails_first and on_failure is OnFailure.HOLD
+    failed = fails_first and not held
+    assert receipt == Receipt(
+        batch.batch_id,
+        "",
+        State.OPEN,
+        first=failed,
+        failed=failed,
+        held=held,
+        ranged=size,
+        duplicates=() if fails_first else (group[1],),
+    )
+    row = world.ledger.close(batch.batch_id)
+    assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, failed, False)
 
 
 def test_a_word_of_which_some_items_failed_and_others_are_done_is_one_write(world: World) -> None:
@@ -224,17 +217,6 @@ def test_a_word_of_which_some_items_failed_and_others_are_done_is_one_write(worl
 
 
 class TestReceipts:
-    def test_tell_who_was_first(self, world: World) -> None:
-        batch, (group,) = world.batch(6, user_key="mine")
-
-        first = world.ledger.mark(list(group[:3])).whole()
-        second = world.fresh().mark(list(group[1:5])).whole()
-
-        assert first == [Receipt(batch.batch_id, "mine", State.OPEN, first=3)]
-        assert second == [
-            Receipt(batch.batch_id, "mine", State.OPEN, first=2, duplicates=(group[1], group[2]))
-        ]
-
     def test_know_an_item_under_any_of_its_ids(self, world: World) -> None:
         # Given an item that is listed as missing under a group id of its own
         batch, (group,) = world.batch(6)
@@ -336,9 +318,7 @@ class TestEstimated:
         assert [world.row(row).acked for row in rows] == [2, 0, 2]
 
     @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable])
-    def test_that_is_counted_is_not_asked_for_again(
-        self, world: World, error: type[Throttled | ServiceUnavailable]
-    ) -> None:
+    def test_that_is_counted_is_not_asked_for_again(self, world, error):
         batch, _ = world.batch(5, mode=Mode.ESTIMATED, closed=True)
 
         world.raise_at("batches.end", "before", error("not now"))
@@ -361,19 +341,18 @@ class TestEstimated:
         assert world.row(batch).acked == 0
 
 
-class TestFailures:
-    def test_are_not_listed_for_items_of_a_range_marked_high_up(self, world: World) -> None:
-        # Given 64 items of words of four bits, and a range that left no trace on its leaves
-        batch, (group,) = world.batch(64)
-        world.ledger.mark([ItemRange(group.prefix, 16, 32)]).whole()
+def test_failures_are_not_listed_for_items_of_a_range_marked_high_up(world: World) -> None:
+    # Given 64 items of words of four bits, and a range that left no trace on its leaves
+    batch, (group,) = world.batch(64)
+    world.ledger.mark([ItemRange(group.prefix, 16, 32)]).whole()
 
-        # When some of them fail, and one beside them
-        (receipt,) = world.fail(*(group[index] for index in (16, 21, 31, 32)))
+    # When some of them fail, and one beside them
+    (receipt,) = world.fail(*(group[index] for index in (16, 21, 31, 32)))
 
-        # Then only the one beside them has failed
-        assert (receipt.first, receipt.duplicates) == (1, (group[16], group[21], group[31]))
-        assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [32]
-        assert world.ledger.status(batch.batch_id, exact=True).done_min == 17
+    # Then only the one beside them has failed
+    assert (receipt.first, receipt.duplicates) == (1, (group[16], group[21], group[31]))
+    assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [32]
+    assert world.ledger.status(batch.batch_id, exact=True).done_min == 17
 
 
 class TestLeft:
@@ -397,9 +376,7 @@ class TestLeft:
         assert [one.reason for one in world.ledger.failures(batch.batch_id).failures] == ["lost"]
 
     @pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("no answer")])
-    def test_a_batch_row_that_cannot_be_read_leaves_only_its_batch(
-        self, world: World, error: FaninError
-    ) -> None:
+    def test_a_batch_row_that_cannot_be_read_leaves_only_its_batch(self, world, error):
         _, (known,) = world.batch(3)
         unread = world.fresh().add(world.fresh().open(OpenBatch()).batch_id, 3)
         world.raise_at("batches.read", "before", error)
@@ -415,9 +392,7 @@ class TestLeft:
         ("call", "after"),
         [("parts.put_failures", 0), ("parts.put_messages", 0), ("batches.read", 1), ("words.read", 0)],
     )
-    def test_notes_that_cannot_be_written_leave_only_failures(
-        self, world: World, call: str, after: int
-    ) -> None:
+    def test_notes_that_cannot_be_written_leave_only_failures(self, world, call, after):
         batch, (group,) = world.batch(12)
         _, (other,) = world.batch(3)
         marks = [group[0], Failure(group[1], "torn", KeptMessage("body")), group[1], other[0], group[4]]
@@ -472,9 +447,7 @@ class TestLeft:
 
         assert world.row(batch).touched_at > batch.touched_at
 
-    def test_a_call_whose_time_is_up_while_it_ends_batches_leaves_the_rest(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_call_whose_time_is_up_while_it_ends_batches_leaves_the_rest(self, world, monkeypatch):
         """The stores begin nothing when the time is up, be it the end of one batch in a thousand."""
         # Given many closed batches with one item each, and a call that has time to end three of them
         items = [world.batch(1, closed=True)[1][0][0] for _ in range(20)]
@@ -488,7 +461,6 @@ class TestLeft:
 
         monkeypatch.setattr(world.accesses, "_on_call", stop)
 
-        # When all items are acknowledged
         marked = world.ledger.mark(items)
 
         # Then each is settled or left, and a repeat with more time ends the other batches
@@ -535,14 +507,11 @@ class TestFailedAtTheEnd:
     """How many failed is exact in the row of a complete batch, and no failure comes after the end."""
 
     @pytest.mark.parametrize("access", [("parts.put_failures", "after"), ("words.clear", "before")])
-    def test_a_failure_that_is_slow_to_write_has_not_failed(
-        self, world: World, access: tuple[str, str]
-    ) -> None:
+    def test_a_failure_that_is_slow_to_write_has_not_failed(self, world, access):
         # Given a failure whose note is written, when a range marks everything and completes the batch
         batch, (group,) = world.batch(64, closed=True)
         world.at(*access, lambda: world.fresh().mark([ItemRange(group.prefix)]).whole())
 
-        # When it goes on
         (receipt,) = world.ledger.mark([Failure(group[21], "slow")]).whole()
 
         # Then nothing has failed, in the row, or in what is listed
@@ -559,7 +528,6 @@ class TestFailedAtTheEnd:
         world.fail(*(group[n] for n in range(0, 900, 3)))
         world.ledger.mark([group[n] for n in range(1, 900, 3)]).whole()
 
-        # When ranges mark everything from above
         world.ledger.mark([ItemRange(group.prefix, 0, 600), ItemRange(group.prefix, 500)]).whole()
 
         # Then each way to look at it tells the same
@@ -659,18 +627,3 @@ def test_a_request_does_what_its_marks_do_one_by_one(request: Sequence[Any]) -> 
     assert (together.left, together.unknown) == (apart.left, apart.unknown) == ({}, {})
     assert one.receipts(together) == each.receipts(apart)
     assert one.state() == each.state()
-
-
-def test_an_item_added_by_another_process_is_known_at_once(world: World) -> None:
-    batch, _ = world.batch(3)
-    late = world.fresh().add(batch.batch_id, 40)
-
-    assert world.ledger.mark(list(late)).whole()[0].first == 40
-
-
-def test_an_item_at_the_end_of_a_range_is_not_of_it(world: World) -> None:
-    _, (group,) = world.batch(12)
-
-    (receipt,) = world.ledger.mark([ItemRange(group.prefix, 2, 4), group[4], group[2], group[1]]).whole()
-
-    assert (receipt.first, receipt.ranged, receipt.duplicates) == (2, 2, (group[2],))

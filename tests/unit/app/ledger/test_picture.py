@@ -75,24 +75,23 @@ class Reads:
         return picture, self._world.accesses.reads.total() - before + self.listed
 
 
-class TestCells:
-    def test_show_the_level_below_the_root_by_default(self, world: World) -> None:
-        # Given 70 items, in words of four bits, of which the first 20 and item 64 are done
-        batch, (group,) = world.batch(70)
-        world.ledger.mark([group[64], ItemRange(group.prefix, 0, 20)]).whole()
+def test_cells_show_the_level_below_the_root_by_default(world: World) -> None:
+    # Given 70 items, in words of four bits, of which the first 20 and item 64 are done
+    batch, (group,) = world.batch(70)
+    world.ledger.mark([group[64], ItemRange(group.prefix, 0, 20)]).whole()
 
-        picture = world.ledger.picture(batch.batch_id)
+    picture = world.ledger.picture(batch.batch_id)
 
-        # Then the root on level 3 has two cells: one of 64 items, and the rest
-        assert picture == world.ledger.picture(batch.batch_id, level=3, number=0)
-        assert (picture.root_level, picture.size, picture.start, picture.stop) == (3, 70, 0, 70)
-        assert [(one.number, one.start, one.stop, one.parts) for one in picture.cells] == [
-            (0, 0, 64, 4),
-            (1, 64, 70, 1),
-        ]
-        assert [(one.done_min, one.done_max) for one in picture.cells] == [(16, 64), (0, 6)]
-        assert [one.word for one in picture.cells] == [0b1110, 0b1]
-        assert picture.items == ()
+    # Then the root on level 3 has two cells: one of 64 items, and the rest
+    assert picture == world.ledger.picture(batch.batch_id, level=3, number=0)
+    assert (picture.root_level, picture.size, picture.start, picture.stop) == (3, 70, 0, 70)
+    assert [(one.number, one.start, one.stop, one.parts) for one in picture.cells] == [
+        (0, 0, 64, 4),
+        (1, 64, 70, 1),
+    ]
+    assert [(one.done_min, one.done_max) for one in picture.cells] == [(16, 64), (0, 6)]
+    assert [one.word for one in picture.cells] == [0b1110, 0b1]
+    assert picture.items == ()
 
 
 class TestItems:
@@ -164,9 +163,7 @@ class TestNodes:
 
 
 class TestRaces:
-    def test_what_is_done_between_two_reads_is_shown_or_was_pending_at_the_beginning(
-        self, world: World
-    ) -> None:
+    def test_what_is_done_between_two_reads_is_shown_or_was_pending_at_the_beginning(self, world):
         # Given a range that is marked high in the tree after the words above were read
         batch, (group,) = world.batch(256)
         world.ledger.mark([group[16]]).whole()
@@ -359,9 +356,7 @@ EACH_DONE = [("add", 0, 1), ("ack", 0, 1), ("ack", 1, 1), ("ack", 2, 1), ("close
 @example(2, 2, False, None, EACH_DONE)
 @example(2, 2, False, None, [("fail", 1, 1), *EACH_DONE])
 @given(st.integers(2, 4), st.integers(1, 100), st.booleans(), st.none() | st.integers(0, 40), deeds())
-def test_every_node_agrees_with_its_items_also_after_a_crash(
-    width: int, n: int, holds: bool, dies_after: int | None, done: list[tuple[str, int, int]]
-) -> None:
+def test_every_node_agrees_with_its_items_also_after_a_crash(width, n, holds, dies_after, done):
     # Given a batch to which anything happens, and a process that may die after one of its writes
     world = World(width)
     batch, groups = world.batch(n, on_failure=OnFailure.HOLD if holds else OnFailure.DONE)

@@ -68,9 +68,7 @@ class TestRace:
             ("cancel", HOUR, State.CANCELLED),
         ],
     )
-    def test_with_an_acknowledgement_an_addition_or_another_end(
-        self, world: World, deed: str, deadline: int | None, state: State
-    ) -> None:
+    def test_with_an_acknowledgement_an_addition_or_another_end(self, world, deed, deadline, state):
         batch, (group,) = world.batch(5, deadline=deadline and world.clock.at + deadline)
         deeds: dict[str, Callable[[], object]] = {
             "ack": lambda: world.fresh().mark([group[0]]).whole(),
@@ -103,16 +101,13 @@ class TestDeadline:
         ("on_deadline", "state"),
         [(OnDeadline.TIME_OUT, State.TIMED_OUT), (OnDeadline.COMPLETE, State.COMPLETE)],
     )
-    def test_is_met_when_the_alarm_did_not_come(
-        self, world: World, on_deadline: OnDeadline, state: State
-    ) -> None:
+    def test_is_met_when_the_alarm_did_not_come(self, world, on_deadline, state):
         # Given a batch whose deadline is left to its alarm for a minute
         batch, _ = world.batch(5, deadline=world.clock.at + 1_000, on_deadline=on_deadline)
         world.clock.advance(60_999)
         assert world.ledger.reap() == Reaped()
         assert world.row(batch).state is State.OPEN
 
-        # When that is over
         world.clock.advance(2)
 
         assert world.ledger.reap() == Reaped(seen=1, timed_out=1)
@@ -151,9 +146,7 @@ class TestLostBits:
         return batch
 
     @pytest.mark.parametrize("deadline", [None, HOUR])
-    def test_that_are_too_many_for_one_run_end_nothing(
-        self, world: World, deadline: int | None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_that_are_too_many_for_one_run_end_nothing(self, world, deadline, monkeypatch):
         # Given a batch of which only the leaves are done, and another one that is idle
         monkeypatch.setitem(Reading.inspect.__kwdefaults__, "budget", 300)
         batch, _ = world.batch(4**6, closed=True, deadline=deadline and world.clock.at + deadline)
@@ -172,31 +165,26 @@ class TestLostBits:
             runs.append(world.fresh().reap())
 
         # Then it ends the idle one at once, and the other when it knows that it is complete
-        assert runs[:3] == [
-            Reaped(seen=1, unfinished=1),
-            Reaped(),
-            Reaped(seen=2, unfinished=1, orphaned=1),
-        ]
+        assert runs[:3] == [Reaped(seen=1, unfinished=1), Reaped(), Reaped(seen=2, unfinished=1, orphaned=1)]
         assert runs[-1] == Reaped(seen=1, settled=1)
         assert (world.row(batch).state, world.row(batch).partial) == (State.COMPLETE, False)
 
 
-class TestTime:
-    def test_is_shared_by_all_states_and_shards_the_longest_due_first(self, world: World) -> None:
-        """A run that has time for one batch takes the one that is due the longest, wherever it is listed."""
-        batches: list[int] = []
-        for number in range(3 * SHARDS):
-            batches.append(world.batch(1, idle_ttl=60, closed=bool(number % 2))[0].batch_id)
-            world.clock.advance(10_000)
-        world.clock.advance(HOUR)
-        ended: list[int] = []
+def test_time_is_shared_by_all_states_and_shards_the_longest_due_first(world: World) -> None:
+    """A run that has time for one batch takes the one that is due the longest, wherever it is listed."""
+    batches: list[int] = []
+    for number in range(3 * SHARDS):
+        batches.append(world.batch(1, idle_ttl=60, closed=bool(number % 2))[0].batch_id)
+        world.clock.advance(10_000)
+    world.clock.advance(HOUR)
+    ended: list[int] = []
 
-        for _ in batches:
-            world.at("batches.end", "after", lambda: world.clock.advance(1_000))
-            assert world.fresh().reap(stop_at=world.clock.at + 1_000).more is (len(ended) + 1 < len(batches))
-            ended.append(world.memory.batches.changes[-1][1].batch_id)
+    for _ in batches:
+        world.at("batches.end", "after", lambda: world.clock.advance(1_000))
+        assert world.fresh().reap(stop_at=world.clock.at + 1_000).more is (len(ended) + 1 < len(batches))
+        ended.append(world.memory.batches.changes[-1][1].batch_id)
 
-        assert ended == batches
+    assert ended == batches
 
 
 class Poison(Exception):
@@ -225,9 +213,7 @@ class TestFailure:
         return poison
 
     @pytest.mark.parametrize("call", ["words.read_tallied", "batches.read"])
-    def test_is_reported_and_harms_no_other(
-        self, world: World, poison: Callable[..., None], monkeypatch: pytest.MonkeyPatch, call: str
-    ) -> None:
+    def test_is_reported_and_harms_no_other(self, world, poison, monkeypatch, call):
         poisoned, *others = [world.batch(1, closed=True)[0] for _ in range(20)]
         world.clock.advance(8 * DAY)
         reports: list[tuple[int, Exception]] = []
@@ -241,9 +227,7 @@ class TestFailure:
         assert {world.row(batch).state for batch in others} == {State.ORPHANED}
         assert world.row(poisoned).state is State.CLOSED
 
-    def test_is_raised_at_the_end_of_the_run_where_nobody_takes_reports(
-        self, world: World, poison: Callable[..., None]
-    ) -> None:
+    def test_is_raised_at_the_end_of_the_run_where_nobody_takes_reports(self, world, poison):
         first, second, last = [world.batch(1, closed=True)[0] for _ in range(3)]
         world.clock.advance(8 * DAY)
         poison(first, second)
@@ -254,9 +238,7 @@ class TestFailure:
         assert [type(error) for error in raised.value.exceptions] == [Poison, Poison]
         assert world.row(last).state is State.ORPHANED
 
-    def test_comes_again_in_the_next_run_behind_all_others(
-        self, world: World, poison: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_comes_again_in_the_next_run_behind_all_others(self, world, poison, monkeypatch):
         """Batches that always fail do not use up the time of those that do not."""
         poisoned = [world.batch(1, closed=True)[0] for _ in range(10)]
         world.clock.advance(DAY)

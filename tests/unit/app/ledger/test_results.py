@@ -25,9 +25,7 @@ def read(world: World, batch_id: int) -> list[object]:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("after", range(8))
-def test_an_item_that_is_done_has_the_first_result_that_was_stored(
-    world: World, moment: str, after: int
-) -> None:
+def test_an_item_that_is_done_has_the_first_result_that_was_stored(world, moment, after):
     # Given a process that dies at any access
     batch_id, group = opened(world)
     marks = [Done(group[0], result="first"), Done(group[1], result=LARGE), group[2]]
@@ -96,6 +94,5 @@ def test_results_are_deleted_with_their_batch(world: World) -> None:
         failures.forget(world.ports, batch)
     failures.forget(world.ports, batch)
 
-    # Then nothing is left of them
     assert world.ports.parts.results(batch_id, range(3)) == {}
     assert world.memory.claims.objects == {}

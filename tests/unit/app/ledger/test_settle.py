@@ -23,9 +23,7 @@ def die_while_acking(world: World, items: list[str], *, writes: int) -> None:
 
 
 class TestOrder:
-    def test_a_range_that_meets_done_items_reads_the_words_above_before_it_writes_them(
-        self, world: World
-    ) -> None:
+    def test_a_range_that_meets_done_items_reads_the_words_above_before_it_writes_them(self, world):
         """Else the write of each level would be refused, and sent again."""
         _, (group,) = world.batch(256, closed=True)
         world.ledger.mark([ItemRange(group.prefix, 1, 255)]).whole()
@@ -36,9 +34,7 @@ class TestOrder:
 
         assert world.accesses.refused["words.clear"] - refused == 1
 
-    def test_a_request_that_meets_done_items_in_one_word_only_reads_the_words_above_too(
-        self, world: World
-    ) -> None:
+    def test_a_request_that_meets_done_items_in_one_word_only_reads_the_words_above_too(self, world):
         # Given items 2 to 7 done, so that the range 1 to 16 meets a done bit in the words 0 of level 0 and
         # of level 1, and none in the other word of level 0
         _, (group,) = world.batch(64)
@@ -50,9 +46,7 @@ class TestOrder:
         # Then only the write of word 0 of level 0 was refused
         assert world.accesses.refused["words.clear"] - refused == 1
 
-    def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
-        self, world: World
-    ) -> None:
+    def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(self, world):
         _, (group,) = world.batch(64, closed=True)
         world.ledger.mark([group[0]]).whole()
 
@@ -69,7 +63,7 @@ class TestOrder:
 
 
 class TestRace:
-    @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 21, 64, 65])
+    @pytest.mark.parametrize("n", [1, 4, 5, 17, 65])
     def test_a_close_just_after_the_last_write_is_seen(self, world: World, n: int) -> None:
         """The closer has read the edge before the write, so only the acker can complete the batch."""
         batch, (group,) = world.batch(n)
@@ -81,7 +75,7 @@ class TestRace:
         assert receipt.complete
         assert world.row(batch).state is State.COMPLETE
 
-    @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 21, 64, 65])
+    @pytest.mark.parametrize("n", [1, 4, 5, 17, 65])
     def test_a_close_just_after_an_acker_died_completes_the_batch(self, world: World, n: int) -> None:
         """The acker dies before it looks, so only the closer can complete the batch."""
         batch, (group,) = world.batch(n)
@@ -100,9 +94,7 @@ class TestHeal:
             world.fresh().heal(world.memory.words.finished)
 
     @pytest.mark.parametrize("writes", [1, 2, 3])
-    def test_goes_on_from_a_word_whose_parents_know_of_it_to_the_one_that_does_not(
-        self, world: World, writes: int
-    ) -> None:
+    def test_goes_on_from_a_word_whose_parents_know_of_it_to_the_one_that_does_not(self, world, writes):
         """The record of a leaf may be the only one that comes: edges are not in the stream."""
         batch, (group,) = world.batch(64, closed=True)
         world.ledger.mark(list(group[:63])).whole()
@@ -142,9 +134,7 @@ class TestHeal:
 
 @pytest.mark.parametrize("idle_ttl", [None, 60])
 @pytest.mark.parametrize("closed", [True, False])
-def test_a_word_lives_as_long_as_its_batch_however_it_is_written(
-    world: World, monkeypatch: pytest.MonkeyPatch, closed: bool, idle_ttl: int | None
-) -> None:
+def test_a_word_lives_as_long_as_its_batch_however_it_is_written(world, monkeypatch, closed, idle_ttl):
     """A word that vanished under a living batch would read as pending again."""
     batch, (group,) = world.batch(61, closed=closed, idle_ttl=idle_ttl, lifetime=90 * 86_400)
     clear, seen = world.ports.words.clear, defaultdict[int, set[int]](set)
@@ -235,9 +225,7 @@ class TestOverload:
         assert world.happened
 
     @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable])
-    def test_an_ack_that_is_told_to_come_again_completes_the_batch(
-        self, world: World, error: type[Throttled | ServiceUnavailable]
-    ) -> None:
+    def test_an_ack_that_is_told_to_come_again_completes_the_batch(self, world, error):
         _, (group,) = world.batch(4, closed=True)
 
         world.raise_at("batches.end", "before", error("not now"))
@@ -246,24 +234,6 @@ class TestOverload:
 
         (receipt,) = world.ledger.mark(list(group)).whole()
         assert (receipt.complete, receipt.duplicates) == (True, tuple(group))
-
-
-class TestHealing:
-    """An acknowledgement dies after each of its writes in turn, and somebody else makes up for it."""
-
-    @pytest.fixture(params=[1, 2, 3])
-    def writes(self, request: pytest.FixtureRequest) -> int:
-        return int(request.param)
-
-    def test_by_the_stream_while_the_batch_is_open(self, world: World, writes: int) -> None:
-        batch, (group,) = world.batch(64)
-        world.ledger.mark(list(group[:63])).whole()
-        die_while_acking(world, [group[63]], writes=writes)
-
-        world.fresh().heal(world.memory.words.finished[-1:])
-
-        assert world.ledger.verify(batch.batch_id, repair=False).disagreements == ()
-        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -278,6 +248,5 @@ def test_a_drained_batch_completes_with_the_repeat_of_a_mark_that_was_left(momen
     world.raise_at("words.clear", moment, Throttled("busy"), after=after)
     world.ledger.mark([group[1]])
     world.go_on()
-    # Then the repeat completes the batch
     world.fresh().mark([group[1]]).whole()
     assert world.row(batch).state is State.COMPLETE

@@ -79,9 +79,7 @@ class TestRange:
             (64, None, []),
         ],
     )
-    def test_bounds_the_words_that_are_visited(
-        self, world: World, start: int, stop: int | None, expected: range | list[int]
-    ) -> None:
+    def test_bounds_the_words_that_are_visited(self, world, start, stop, expected):
         batch, _ = world.batch(64)
 
         assert leaves(walk(world, batch, start, stop)) == list(expected)
@@ -96,9 +94,7 @@ class TestRange:
 
 class TestBudget:
     @pytest.mark.parametrize(("start", "stop", "stopped_at"), [(0, None, 0), (30, None, 30), (8, 8, None)])
-    def test_of_nothing_stops_at_the_start(
-        self, world: World, start: int, stop: int | None, stopped_at: int | None
-    ) -> None:
+    def test_of_nothing_stops_at_the_start(self, world, start, stop, stopped_at):
         batch, _ = world.batch(64)
         found = walk(world, batch, start, stop, budget=0)
 
@@ -124,9 +120,7 @@ class TestBudget:
         assert found.stopped_at == 30
 
     @pytest.mark.parametrize("budget", [190, 300, 10_000])
-    def test_never_loses_a_word_when_the_walk_goes_on_where_it_stopped(
-        self, world: World, budget: int
-    ) -> None:
+    def test_never_loses_a_word_when_the_walk_goes_on_where_it_stopped(self, world, budget):
         # Given a deep batch in which a third is done, in large pieces and small ones
         batch, (group,) = world.batch(3_000)
         done = [(0, 70), (100, 101), (400, 900), (1_500, 1_507), (2_996, 3_000)]
@@ -207,9 +201,7 @@ class TestSums:
         assert (row.state, row.totals_exact) == (State.COMPLETE, True)
         assert row.totals == {"rows": 39, "cents": -sum(range(39))}
 
-    def test_a_walk_that_ends_early_and_a_plain_status_say_that_they_do_not_know_all(
-        self, world: World
-    ) -> None:
+    def test_a_walk_that_ends_early_and_a_plain_status_say_that_they_do_not_know_all(self, world):
         batch, group = opened(world, 4**4)
         world.ledger.mark(results(group, range(0, 256, 4))).whole()
 

@@ -36,7 +36,6 @@ def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed: F
     row = failed.noted(batch)
     failed.ports.parts.update_failures(batch.batch_id, [row._replace(kept="key")], expires_at=2**40)
     failed.memory.channels.refusing[QUEUE] = "too large"
-    # When it is delivered
     delivery(failed).deliver(batch, run(batch, 0))
     # Then the new item has failed, and has the message
     found = failed.fresh().failure(failed.new(batch).batch_id, 0)
@@ -65,7 +64,6 @@ def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(fai
         return load(keys)
 
     claims.load = noting  # type: ignore[method-assign]
-    # When the page is delivered
     delivery(failed).deliver(batch, run(batch, *range(40)))
     # Then few were loaded together, and all were sent in the order of their items
     assert max(together) * MAX_FAILED_MESSAGES <= 64 * 2**20
@@ -78,9 +76,7 @@ def test_notes_that_are_past_their_time_end_it(failed: Failed) -> None:
         delivery(failed).deliver(batch, run(batch, 0, 5))
 
 
-def test_messages_behind_one_that_waits_are_not_sent_before_it(
-    failed: Failed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_behind_one_that_waits_are_not_sent_before_it(failed, monkeypatch):
     # Given a FIFO queue that is busy for a moment
     count = 40
     batch = failed.failures(count, sources=dict.fromkeys(range(count), FIFO))
@@ -108,7 +104,6 @@ def test_a_busy_queue_does_not_keep_what_another_refused_from_being_noted(failed
     # Given two messages, one to a queue that is busy and one to a queue that refuses it
     batch = failed.failures(2, sources={1: SMALL})
     failed.memory.channels.busy.add(QUEUE)
-    # When they are delivered
     with pytest.raises(Throttled):
         delivery(failed).deliver(batch, run(batch, 0, 1))
     # Then the one has failed with its message while the other waits
@@ -120,7 +115,6 @@ def test_the_new_batch_is_like_the_one_that_it_retries(failed: Failed, mode: Mod
     # Given a batch with a user key, metadata and totals, of whose failures only the reasons are kept by now
     asked = {"user_key": "mine", "metadata": {"a": "b"}, "totals": ("rows",), "keep": Keep.REASON}
     batch = failed.failures(1, mode=mode, **asked)
-    # When its failure is delivered
     delivery(failed).deliver(batch, run(batch, 0))
     new = failed.new(batch)
     # Then the new batch has all that, too, and begins anew
@@ -152,7 +146,6 @@ def test_a_new_batch_that_ends_at_once_leaves_the_page_to_the_next_part(failed: 
     # Given a new batch that ends before or after it has the item
     batch = failed.failures(1)
     end_new_batches(failed, batch, 1, moment)
-    # When a failure is delivered
     left = delivery(failed).deliver(batch, run(batch, 0))
     # Then nothing was sent, and the batch of the next part has it
     assert (left, failed.sent()) == (replace(run(batch, 0), part=1), [])
@@ -178,7 +171,6 @@ def test_no_batch_takes_the_place_of_one_that_ended_when_the_failures_are_gone(f
 def test_a_message_without_a_group_gets_that_of_its_batch_on_a_fifo_queue(failed: Failed) -> None:
     # Given a failure from a FIFO queue, and one from another, both without a group
     batch = failed.failures(2, sources={0: FIFO})
-    # When they are delivered
     new = delivery(failed).deliver(batch, run(batch, 0, 1)).to
     # Then FIFO gets the group that it requires, and the other none
     assert [message.group for message in failed.sent(FIFO)] == [str(new)]
@@ -235,7 +227,6 @@ def test_a_live_batch_stays_open_when_its_held_items_were_sent(failed: Failed) -
     batch = failed.failures(2, live=True)
     done = delivery(failed).deliver(batch, run(batch, 0, 1))
     assert done.to == batch.batch_id
-    # When it is finished
     delivery(failed).close(done)
     # Then more items may still be added to the batch
     assert failed.row(batch).state is State.OPEN

@@ -149,7 +149,6 @@ def test_a_new_batch_that_is_removed_stops_the_redrive_and_loses_nothing_that_is
     if deleted:
         failed.memory.batches._rows.pop(new)
 
-    # When it is pressed again
     failed.clock.advance(LEASE_MS)
     goes_on = failed.service().redrive(batch.batch_id)
 
@@ -182,9 +181,7 @@ def test_nothing_is_sent_into_a_new_batch_that_is_removed_before(failed: Failed)
     assert (found.state, found.failed) == (State.COMPLETE, 1)
 
 
-def test_a_batch_that_is_removed_while_it_is_redriven_leaves_a_new_batch_that_completes(
-    failed: Failed,
-) -> None:
+def test_a_batch_that_is_removed_while_it_is_redriven_leaves_a_new_batch_that_completes(failed):
     batch = failed.failures(9)
     failed.service(at_once=1).redrive(batch.batch_id)
     failed.fresh().remove(batch.batch_id)
@@ -200,7 +197,6 @@ def test_a_batch_that_is_removed_during_the_call_leaves_a_new_batch_that_complet
     batch = failed.failures(9)
     failed.at("parts.mark_redriven", "before", lambda: None)
     failed.at("channels.send", "after", lambda: failed.fresh().remove(batch.batch_id))
-    # When the call finds that out
     with pytest.raises(BatchGone):
         failed.service().redrive(batch.batch_id)
     # Then what it has sent can complete, since nobody goes on with it
@@ -303,9 +299,7 @@ def poisoned(world: Failed) -> Batch:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize(("call", "nth"), _accesses())
-def test_a_crash_at_any_access_loses_nothing_and_sends_each_under_one_item(
-    failed: Failed, call: str, nth: int, moment: str
-) -> None:
+def test_a_crash_at_any_access_loses_nothing_and_sends_each_under_one_item(failed, call, nth, moment):
     batch = poisoned(failed)
     dies(failed, batch, call, nth, moment)
     assert failed.happened
@@ -399,7 +393,6 @@ def test_a_late_worker_does_not_undo_what_was_taken_after_the_end(failed: Failed
 
     failed.at("parts.mark_redriven", "before", meanwhile)
 
-    # When it goes on
     failed.service().redrive(batch.batch_id)
     failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 2)]))
 
@@ -452,7 +445,6 @@ def test_a_redrive_begins_with_a_record_of_its_first_page(failed: Failed) -> Non
     # Given failures of which the first page cannot take one, and others follow
     batch = failed.failures(5, without={1})
     now = failed.clock.now()
-    # When they are redriven
     failed.service(page=3).redrive(batch.batch_id)
     # Then what is about to be taken was written down before any was
     _, _, first = failed.memory.records.changes[0]
@@ -508,7 +500,6 @@ def test_a_dry_run_counts_for_twenty_seconds(failed: Failed) -> None:
 def test_pages_without_a_failure_to_take_cost_one_write(failed: Failed) -> None:
     # Given a failure to take behind as many others as one step reads
     batch = failed.failures(LISTED + 1, reasons={LISTED: "wanted"})
-    # When it is redriven
     done = failed.service(page=1).redrive(batch.batch_id, Redrive(errors=["wanted"]))
     # Then the record was written at the beginning, behind the others, and as the page was sent
     assert (done.items, done.finished) == (1, True)
@@ -520,7 +511,6 @@ def test_two_who_press_at_the_same_moment_get_one_redrive(failed: Failed) -> Non
     batch = failed.failures(5)
     others: list[Redriving] = []
     failed.at("records.put", "before", lambda: others.append(failed.service().redrive(batch.batch_id)))
-    # When the first goes on
     mine = failed.service().redrive(batch.batch_id)
     # Then it has the redrive of the other, and has sent nothing itself
     assert [mine] == others
@@ -565,7 +555,6 @@ def test_a_job_of_a_redrive_that_is_finished_or_not_there_does_nothing(failed: F
     # When jobs come for it, and for one that nobody knows
     for name in (job, f"{job}0"):
         assert failed.service().work(batch.batch_id, name, "me", until=2**50) is None
-    # Then nothing is written or sent
     assert failed.accesses.writes.total() == writes
     assert failed.bodies().total() == 2
 
@@ -596,7 +585,6 @@ def test_redrives_are_listed_by_time_up_to_the_rows_that_a_call_may_read(failed:
     for n in range(limits.MAX_ROWS):
         request = Redrive(errors=[f"error {n}"])
         save(store, batch, RedriveRun(batch.batch_id, request, 0, started_at=n))
-    # When they are listed
     service = failed.service()
     page = service.redrives(batch.batch_id, limit=1_000)
     # Then a page has as many as a call may read beside the batch, and its cursor leads on
@@ -635,7 +623,6 @@ def test_a_call_that_meets_a_busy_queue_tells_how_far_it_got(failed: Failed) -> 
     # Given a queue that becomes busy after the first page
     batch = failed.failures(9)
     failed.later(3, "parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
-    # When the failures are redriven
     begun = failed.service().redrive(batch.batch_id)
     # Then the call says what was sent, and the worker does the rest, once the queue takes it
     assert (begun.items, begun.state) == (3, RedriveState.RUNNING)
@@ -646,9 +633,7 @@ def test_a_call_that_meets_a_busy_queue_tells_how_far_it_got(failed: Failed) -> 
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_a_live_batch_that_does_not_hold_its_failures_is_redriven_when_it_has_ended(
-    failed: Failed, mode: Mode
-) -> None:
+def test_a_live_batch_that_does_not_hold_its_failures_is_redriven_when_it_has_ended(failed, mode):
     # Given a live batch with a failure that counts as done
     batch, (group,) = failed.batch(2, mode=mode)
     failed.ledger.mark([Failure(group[0], "x")]).whole()
@@ -698,7 +683,6 @@ def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once
     failed.ledger.cancel(batch.batch_id)
     fail_with_messages(failed, items[1:2])  # too late to be noted
 
-    # When it is redriven
     done = failed.service().redrive(batch.batch_id)
 
     # Then what was not done is sent under items of a new batch, once, whoever presses
@@ -719,7 +703,6 @@ def test_a_call_that_stalled_hands_nothing_over_when_another_has_gone_on(failed:
         failed.service(at_once=1).redrive(batch.batch_id)
 
     failed.later(3, "parts.mark_redriven", "before", meanwhile)
-    # When it wakes up
     late = failed.service().redrive(batch.batch_id)
     # Then it leaves the redrive to the other, whose job is the only one
     assert (late.items, late.state) == (6, RedriveState.RUNNING)

@@ -57,9 +57,7 @@ def test_a_derived_id_follows_from_the_salt_alone_and_does_not_tell_it(world: Wo
 
 class TestClaim:
     @pytest.mark.parametrize(("later", "renewed"), [(0, 0), (29_999, 0), (30_000, 30_000)])
-    def test_a_repeat_in_time_changes_nothing_and_a_late_one_takes_the_id_anew(
-        self, world: World, later: int, renewed: int
-    ) -> None:
+    def test_a_repeat_in_time_changes_nothing_and_a_late_one_takes_the_id_anew(self, world, later, renewed):
         since = claim(world, drafted(world))
         before = held(world)
         world.clock.advance(later)
@@ -128,9 +126,7 @@ class TestClaim:
         assert world.happened
 
     @pytest.mark.parametrize("renewal", [False, True])
-    def test_a_claim_or_a_renewal_whose_answer_was_lost_is_this_batch_s_own(
-        self, world: World, renewal: bool
-    ) -> None:
+    def test_a_claim_or_a_renewal_whose_answer_was_lost_is_this_batch_s_own(self, world, renewal):
         # Given others who want the id while the claim is repeated
         batch = drafted(world)
         if renewal:
@@ -190,14 +186,13 @@ class TestFree:
         assert holder(world) == other.batch_id
 
 
-class TestCheckInTime:
-    def test_a_batch_may_be_opened_within_half_a_minute(self, world: World) -> None:
-        since = world.clock.at
-        correlation.check_in_time(world.ports, since)
-        world.clock.advance(29_999)
-        correlation.check_in_time(world.ports, since)
+def test_check_in_time_a_batch_may_be_opened_within_half_a_minute(world: World) -> None:
+    since = world.clock.at
+    correlation.check_in_time(world.ports, since)
+    world.clock.advance(29_999)
+    correlation.check_in_time(world.ports, since)
 
-        world.clock.advance(1)
-        with pytest.raises(Throttled, match="writing the recipients took too long; try again") as refused:
-            correlation.check_in_time(world.ports, since)
-        assert refused.value.retry_after == 1
+    world.clock.advance(1)
+    with pytest.raises(Throttled, match="writing the recipients took too long; try again") as refused:
+        correlation.check_in_time(world.ports, since)
+    assert refused.value.retry_after == 1

@@ -62,9 +62,7 @@ def crowd() -> Crowd:
 
 class TestPostponing:
     @pytest.mark.parametrize(("late", "until"), [(-3_000, 20_000), (0, 20_000), (2_500, 22_500)])
-    def test_the_next_deadline_counts_from_the_last_or_from_now(
-        self, crowd: Crowd, late: int, until: int
-    ) -> None:
+    def test_the_next_deadline_counts_from_the_last_or_from_now(self, crowd, late, until):
         batch = crowd.ask(1, timeout=10)
         started = crowd.clock.at
         crowd.clock.advance(10_000 + late)
@@ -176,38 +174,35 @@ class TestTally:
         assert crowd.gather.tally(crowd.ledger, crowd.row(batch)) == expected
 
 
-class TestEnough:
-    @settings(max_examples=40)
-    @given(
-        n=st.integers(1, 6),
-        quorum=st.none() | st.integers(1, 7) | st.sampled_from([0.1, 0.2, 0.5, 0.75, 0.9]),
-        data=st.data(),
-    )
-    def test_it_ends_when_enough_replied_and_others_are_still_missing(
-        self, n: int, quorum: float | None, data: st.DataObject
-    ) -> None:
-        # Given recipients who replied, failed or are missing
-        crowd = Crowd()
-        batch = crowd.ask(n, quorum=quorum)
-        replied = data.draw(st.sets(st.integers(0, n - 1)))
-        failed = data.draw(st.sets(st.integers(0, n - 1))) - replied
-        if replied:
-            crowd.done(batch, *replied)
-        if failed:
-            crowd.failed(batch, *failed)
-        before = crowd.row(batch)
+@settings(max_examples=40)
+@given(
+    n=st.integers(1, 6),
+    quorum=st.none() | st.integers(1, 7) | st.sampled_from([0.1, 0.2, 0.5, 0.75, 0.9]),
+    data=st.data(),
+)
+def test_enough_it_ends_when_enough_replied_and_others_are_still_missing(n, quorum, data):
+    # Given recipients who replied, failed or are missing
+    crowd = Crowd()
+    batch = crowd.ask(n, quorum=quorum)
+    replied = data.draw(st.sets(st.integers(0, n - 1)))
+    failed = data.draw(st.sets(st.integers(0, n - 1))) - replied
+    if replied:
+        crowd.done(batch, *replied)
+    if failed:
+        crowd.failed(batch, *failed)
+    before = crowd.row(batch)
 
-        # When it is asked whether that is enough
-        ended = crowd.gather.end_if_enough(crowd.ledger, before, crowd.plan(batch))
+    # When it is asked whether that is enough
+    ended = crowd.gather.end_if_enough(crowd.ledger, before, crowd.plan(batch))
 
-        # Then failures do not count, a number stands for all where there are fewer, and a share is of all
-        needed = n + 1 if quorum is None else quorum * n if isinstance(quorum, float) else min(quorum, n)
-        assert ended is (len(replied) >= needed - 1e-9 and len(replied | failed) < n)
-        row = crowd.row(batch)
-        if ended:
-            assert (row.state, row.partial) == (State.COMPLETE, True)
-        else:
-            assert row == before
+    # Then failures do not count, a number stands for all where there are fewer, and a share is of all
+    needed = n + 1 if quorum is None else quorum * n if isinstance(quorum, float) else min(quorum, n)
+    assert ended is (len(replied) >= needed - 1e-9 and len(replied | failed) < n)
+    row = crowd.row(batch)
+    if ended:
+        assert (row.state, row.partial) == (State.COMPLETE, True)
+    else:
+        assert row == before
 
 
 class TestTelling:
@@ -245,9 +240,7 @@ class TestTelling:
         assert (detail["missing"], detail["missing_more"]) == ([[0, 2]], True)
 
     @pytest.mark.parametrize("missing", [99, 100, 101])
-    def test_the_first_hundred_missing_are_named_and_all_are_counted(
-        self, crowd: Crowd, missing: int
-    ) -> None:
+    def test_the_first_hundred_missing_are_named_and_all_are_counted(self, crowd, missing):
         batch = crowd.ask(missing + 3)
         crowd.done(batch, 0, 1, 2)
 

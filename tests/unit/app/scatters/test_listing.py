@@ -48,9 +48,7 @@ def listed(world: World | Memory, count: int) -> list[int]:
 
 
 @given(cars=st.sets(st.integers(0, 99), max_size=14), turns=st.lists(st.integers(0, 3)))
-def test_everybody_is_listed_once_and_in_order_however_often_the_listing_stops(
-    cars: set[int], turns: list[int]
-) -> None:
+def test_everybody_is_listed_once_and_in_order_however_often_the_listing_stops(cars, turns):
     # Given a topic, and processes that each list some chunks and stop
     memory = Memory()
     register(memory, *cars)
@@ -60,7 +58,6 @@ def test_everybody_is_listed_once_and_in_order_however_often_the_listing_stops(
     # When one goes on to the end
     count = RecipientList(memory.ports()).resume(BATCH, SCATTER, until=FOREVER)
 
-    # Then all are there
     assert count == len(cars)
     assert listed(memory, count) == sorted(cars)
 
@@ -102,9 +99,7 @@ def test_a_listing_goes_on_from_the_page_where_it_stopped(world: World) -> None:
 
 
 @pytest.mark.parametrize("most", [5, 6, 7])
-def test_a_topic_may_have_as_many_as_a_scatter_and_no_more(
-    world: World, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
+def test_a_topic_may_have_as_many_as_a_scatter_and_no_more(world, monkeypatch, most):
     monkeypatch.setattr(limits, "MAX_RECIPIENTS", most)
     register(world, *range(most))
     assert RecipientList(world.ports).resume(BATCH, SCATTER, until=FOREVER) == most

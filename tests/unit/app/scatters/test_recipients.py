@@ -59,9 +59,7 @@ def test_bits_are_read_a_bounded_number_at_a_time(fleet: Fleet, monkeypatch: pyt
     assert missing(fleet, scattered.batch, 1) == [["car 9"], ["car 10"]]
 
 
-def test_a_window_with_exactly_a_page_of_the_missing_does_not_end_the_list(
-    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_with_exactly_a_page_of_the_missing_does_not_end_the_list(fleet, monkeypatch):
     # Given windows of four recipients; two are missing in the first window, and two after it
     monkeypatch.setattr("fanin.app.scatters.recipients._AT_ONCE", 4)
     scattered = fleet.start(8)

@@ -38,9 +38,7 @@ def people(n: int) -> list[Recipient]:
 
 class TestEnough:
     @given(thousandths=st.integers(1, 999), recipients=st.integers(1, 100_000))
-    def test_a_share_is_met_by_enough_replies_and_not_by_one_less(
-        self, thousandths: int, recipients: int
-    ) -> None:
+    def test_a_share_is_met_by_enough_replies_and_not_by_one_less(self, thousandths, recipients):
         enough = replace(PLAN, quorum=thousandths / 1000).enough(recipients)
 
         assert enough is not None
@@ -85,9 +83,7 @@ class TestChunks:
         assert scatter_records.read_chunk(records, BATCH, 3) is None
         assert scatter_records.read_chunk(records, OTHER, 4) is None
 
-    def test_a_chunk_that_expires_while_it_is_written_is_an_error_that_says_so(
-        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_chunk_that_expires_while_it_is_written_is_an_error_that_says_so(self, memory, monkeypatch):
         monkeypatch.setattr(memory.records, "put", lambda *_, **__: (None, False))
 
         with pytest.raises(BatchNotFound, match=r"^chunk 4 of scatter 7 is past its time to live$"):
@@ -98,17 +94,14 @@ class TestChunks:
         assert scatter_records.chunks(recipients) == range(count)
 
 
-class TestPlan:
-    @pytest.mark.parametrize("quorum", [None, 3, 0.25])
-    def test_a_plan_is_read_back_after_a_repeat_and_another_one_that_is_refused(
-        self, records: Records, quorum: float | None
-    ) -> None:
-        plan = ScatterPlan("mine", 5, 0, quorum)
+@pytest.mark.parametrize("quorum", [None, 3, 0.25])
+def test_plan_a_plan_is_read_back_after_a_repeat_and_another_one_that_is_refused(records, quorum):
+    plan = ScatterPlan("mine", 5, 0, quorum)
 
-        assert scatter_records.put_plan(records, BATCH, plan)
-        assert scatter_records.put_plan(records, BATCH, replace(plan))
-        assert not scatter_records.put_plan(records, BATCH, replace(plan, correlation_id="other"))
-        assert scatter_records.read_plan(records, 7) == plan
+    assert scatter_records.put_plan(records, BATCH, plan)
+    assert scatter_records.put_plan(records, BATCH, replace(plan))
+    assert not scatter_records.put_plan(records, BATCH, replace(plan, correlation_id="other"))
+    assert scatter_records.read_plan(records, 7) == plan
 
 
 class TestMessage:
@@ -186,9 +179,7 @@ class TestRecipients:
         scatter_records.read_names(records, 7, range(100))
         assert memory.accesses.reads["records.read"] == before + 1
 
-    def test_those_who_got_the_message_of_a_wave_are_left_out_of_its_repeat_alone(
-        self, records: Records
-    ) -> None:
+    def test_those_who_got_the_message_of_a_wave_are_left_out_of_its_repeat_alone(self, records):
         self.put(records, 103)
 
         scatter_records.put_asked(records, BATCH, 1, 2, [100])

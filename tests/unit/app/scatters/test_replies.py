@@ -105,9 +105,7 @@ def inbox() -> Inbox:
         st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", None])), max_size=4), max_size=4
     )
 )
-def test_of_each_recipient_the_first_reply_counts_and_the_others_are_duplicates(
-    requests: list[list[tuple[int, str | None]]],
-) -> None:
+def test_of_each_recipient_the_first_reply_counts_and_the_others_are_duplicates(requests):
     # Given a scatter that one recipient keeps alive, who never replies
     inbox = Inbox()
     inbox.ask(5)
@@ -174,9 +172,7 @@ class TestRefusals:
         bad = Reply(inbox.item_of(1), claim=claim)
         self.refused(inbox, bad, InvalidRequest, f"claim '{claim}' was not given for this item")
 
-    def test_a_claim_of_another_recipient_and_one_under_which_nothing_was_uploaded(
-        self, inbox: Inbox
-    ) -> None:
+    def test_a_claim_of_another_recipient_and_one_under_which_nothing_was_uploaded(self, inbox):
         # Given recipients 1 and 11, whose keys begin alike
         inbox.ask(12)
         bad = Reply(inbox.item_of(1), claim=inbox.upload(11))
@@ -200,9 +196,7 @@ class TestRefusals:
 
 
 class TestDeaths:
-    def test_a_reply_whose_answer_was_lost_is_the_first_whatever_else_comes_meanwhile(
-        self, inbox: Inbox
-    ) -> None:
+    def test_a_reply_whose_answer_was_lost_is_the_first_whatever_else_comes_meanwhile(self, inbox):
         inbox.ask(4, quorum=2)
         others: list[ReplyReceipt] = []
         answers = LostAnswers(inbox.memory)
@@ -231,18 +225,15 @@ class TestDeaths:
         assert inbox.now.state is State.CLOSED
 
 
-class TestQuorum:
-    @pytest.mark.parametrize(("quorum", "needed"), [(1, 1), (3, 3), (0.5, 3), (0.61, 4), (None, 6)])
-    def test_a_scatter_ends_with_the_reply_that_is_enough(
-        self, inbox: Inbox, quorum: float | None, needed: int
-    ) -> None:
-        inbox.ask(6, quorum=quorum)
+@pytest.mark.parametrize(("quorum", "needed"), [(1, 1), (3, 3), (0.5, 3), (0.61, 4), (None, 6)])
+def test_quorum_a_scatter_ends_with_the_reply_that_is_enough(inbox, quorum, needed):
+    inbox.ask(6, quorum=quorum)
 
-        for i in range(needed):
-            assert inbox.now.state is State.CLOSED
-            inbox.process().reply([Reply(inbox.item_of(i), i)] * 2)
+    for i in range(needed):
+        assert inbox.now.state is State.CLOSED
+        inbox.process().reply([Reply(inbox.item_of(i), i)] * 2)
 
-        assert (inbox.now.state, inbox.now.partial) == (State.COMPLETE, needed < 6)
+    assert (inbox.now.state, inbox.now.partial) == (State.COMPLETE, needed < 6)
 
 
 def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox: Inbox) -> None:
@@ -381,9 +372,7 @@ class TestClaims:
             (1, "t" * 257, "content_type must be text of 1 to 256 characters"),
         ],
     )
-    def test_other_sizes_and_types_are_refused(
-        self, inbox: Inbox, size: int, content_type: str, message: str
-    ) -> None:
+    def test_other_sizes_and_types_are_refused(self, inbox, size, content_type, message):
         with pytest.raises(InvalidRequest, match=message):
             inbox.receiver.claim(ClaimCheckRequest(inbox.item_of(1), size, content_type))
 
@@ -416,9 +405,7 @@ class TestTotals:
     @pytest.mark.parametrize(
         ("stored", "again", "km"), [({"km": 5}, "one", 5), ({"km": 5}, "two", 5), ({}, "two", 0)]
     )
-    def test_the_reply_that_was_stored_brings_its_values_whoever_sets_the_bit(
-        self, inbox: Inbox, stored: dict[str, int], again: str, km: int
-    ) -> None:
+    def test_the_reply_that_was_stored_brings_its_values_whoever_sets_the_bit(self, inbox, stored, again, km):
         # Given a process that died after it stored a payload, with values or without
         inbox.ask(1, totals=("km",))
         inbox.die_before("words.clear", 0, "one", totals=stored)
@@ -466,9 +453,7 @@ def box() -> Box:
 class TestPartitions:
     @settings(max_examples=25)
     @given(BATCH_IDS, BATCH_IDS, st.integers(0, 10**6), st.integers(0, 10**6))
-    def test_no_two_scatters_share_one_and_none_is_that_of_a_batch(
-        self, one: int, other: int, first: int, second: int
-    ) -> None:
+    def test_no_two_scatters_share_one_and_none_is_that_of_a_batch(self, one, other, first, second):
         assert int(namespace(one, first)) > ids.MAX_BATCH_ID
         assert (namespace(one, first) == namespace(other, second)) is (
             one == other and first % SHARDS == second % SHARDS
@@ -500,9 +485,7 @@ class TestFirst:
         box.keep(0, one)
         assert box.keep(0, other) is same
 
-    def test_a_reply_whose_record_expires_while_it_is_written_differs_from_no_other(
-        self, box: Box, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_reply_whose_record_expires_while_it_is_written_differs_from_no_other(self, box, monkeypatch):
         monkeypatch.setattr(box.memory.records, "put", lambda *_, **__: (None, False))
 
         assert box.keep(0, "a")
@@ -517,9 +500,7 @@ class TestFirst:
 
 class TestLarge:
     @pytest.mark.parametrize(("size", "stored"), [(4_094, 0), (4_095, 1)])
-    def test_over_four_kilobytes_of_json_are_put_into_the_bucket(
-        self, box: Box, size: int, stored: int
-    ) -> None:
+    def test_over_four_kilobytes_of_json_are_put_into_the_bucket(self, box, size, stored):
         box.keep(5, "x" * size)
 
         assert len(box.objects) == stored
@@ -552,9 +533,7 @@ class TestLarge:
         assert box.payloads(0) == {0: LARGE + "first"}
 
     @pytest.mark.parametrize("error", [NotConfigured, AccessDenied])
-    def test_a_process_without_the_bucket_keeps_them_in_the_record(
-        self, box: Box, error: type[Exception]
-    ) -> None:
+    def test_a_process_without_the_bucket_keeps_them_in_the_record(self, box, error):
         put = box.memory.claims.put
 
         def refuse(key: str, content: bytes) -> None:
@@ -577,9 +556,7 @@ class TestLarge:
         assert (kept.payload, kept.claim) == (None, key)
 
     @pytest.mark.parametrize("bucket", [True, False])
-    def test_a_page_ends_where_it_would_be_too_large(
-        self, box: Box, monkeypatch: pytest.MonkeyPatch, bucket: bool
-    ) -> None:
+    def test_a_page_ends_where_it_would_be_too_large(self, box, monkeypatch, bucket):
         monkeypatch.setattr(replies, "PAGE_BYTES", 2 * INLINE + 10)
         if not bucket:
             monkeypatch.setattr(replies, "INLINE", 10**6)

@@ -12,9 +12,7 @@ from tests.unit.app.scatters.conftest import REPLY_TO, Fleet
 
 
 class TestSending:
-    def test_a_job_that_comes_again_for_a_busy_queue_sends_no_copies_to_the_others(
-        self, fleet: Fleet
-    ) -> None:
+    def test_a_job_that_comes_again_for_a_busy_queue_sends_no_copies_to_the_others(self, fleet):
         # Given a queue that is busy, and one that is gone
         channels = fleet.memory.channels
         scattered = fleet.start(4)
@@ -165,9 +163,7 @@ class TestReplies:
 class TestDeadline:
     @pytest.mark.parametrize("call", ["timers.set", "jobs.send", "batches.postpone"])
     @pytest.mark.parametrize("moment", ["before", "after"])
-    def test_a_death_on_the_way_costs_no_retry_and_no_recipient(
-        self, fleet: Fleet, call: str, moment: str
-    ) -> None:
+    def test_a_death_on_the_way_costs_no_retry_and_no_recipient(self, fleet, call, moment):
         scattered = fleet.start(2, timeout=10)
         fleet.work()
         fleet.clock.advance(10_000)
@@ -223,13 +219,12 @@ class TestQuorum:
         assert fleet.row(scattered.batch).state is State.COMPLETE
 
 
-class TestOthers:
-    def test_an_id_that_is_taken_is_drawn_again(self, fleet: Fleet) -> None:
-        # Given a scatter whose id another has drawn at the same time
-        taken = fleet.start(1, correlation_id="a")
-        bits = fleet.ports.random.bits
-        drawn = iter([taken.batch.batch_id % 4096])
-        fleet.ports.random.bits = lambda n: next(drawn, None) or bits(n)  # type: ignore[method-assign]
-        # Then the next gets another, and the first keeps its plan
-        assert fleet.start(1, correlation_id="b").batch.batch_id != taken.batch.batch_id
-        assert fleet.scatters.status(taken.batch.batch_id).correlation_id == "a"
+def test_others_an_id_that_is_taken_is_drawn_again(fleet: Fleet) -> None:
+    # Given a scatter whose id another has drawn at the same time
+    taken = fleet.start(1, correlation_id="a")
+    bits = fleet.ports.random.bits
+    drawn = iter([taken.batch.batch_id % 4096])
+    fleet.ports.random.bits = lambda n: next(drawn, None) or bits(n)  # type: ignore[method-assign]
+    # Then the next gets another, and the first keeps its plan
+    assert fleet.start(1, correlation_id="b").batch.batch_id != taken.batch.batch_id
+    assert fleet.scatters.status(taken.batch.batch_id).correlation_id == "a"

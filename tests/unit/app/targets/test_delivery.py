@@ -11,9 +11,9 @@ from fanin import names
 from fanin.app.ports.queues import ChannelNotice
 from fanin.app.targets.delivery import JobOutcome, deliver
 from fanin.app.targets.records import change
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType, When
-from fanin.errors import ServiceUnavailable, TargetRefused
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, ServiceUnavailable, TargetRefused
 from fanin.wire.json_types import encode_time
 from tests.lost_answers import LostAnswers
 from tests.unit.app.targets.conftest import QUEUE, URL, World, task
@@ -28,9 +28,7 @@ def test_each_type_is_told_the_event(world: World) -> None:
         Target(TargetType.SQS, queue_url=QUEUE),
     )
     batch = world.ended(*targets)
-    # When
     assert world.do(world.jobs()) == [JobOutcome.DELIVERED] * 4
-    # Then
     assert [told.target for told in world.memory.callbacks.told] == list(targets[:3])
     assert {told.event.id for told in world.memory.callbacks.told} == {f"{batch.batch_id}.complete"}
     assert all(told.succeeded for told in world.memory.callbacks.told)
@@ -74,7 +72,6 @@ def test_a_target_that_is_down_is_tried_again_and_another_is_told(world: World) 
     first, second, _ = world.kept(batch)
     assert (first.state, first.attempts, first.last_error) == (TargetState.FAILED, 1, "the target is down")
     assert second.last_error == "the queue did not take the message: the queue is busy"
-    # When they are up again
     world.memory.callbacks.down.clear()
     world.memory.channels.busy.clear()
     assert world.do(jobs) == [JobOutcome.DELIVERED, JobOutcome.DELIVERED, JobOutcome.NOTHING]
@@ -127,9 +124,7 @@ def test_a_failure_that_is_noted_late_does_not_undo_a_delivery(world: World) -> 
         raise ServiceUnavailable("no answer")
 
     world.at("callbacks.call", "before", other_copy)
-    # When
     assert deliver(world.ports, job) is JobOutcome.NOTHING
-    # Then
     assert world.kept(batch)[0].state is TargetState.DELIVERED
 
 
@@ -185,3 +180,70 @@ def test_a_lost_answer_marks_once(world: World, call: str) -> None:
     assert world.do(jobs) == [JobOutcome.DELIVERED]
     (kept,) = world.kept(batch)
     assert (kept.state, kept.attempts) == (TargetState.DELIVERED, 1)
+
+
+# Targets as callers see them: read, and told again on request.
+
+
+def states(world: World, batch_id: int) -> list[TargetState]:
+    return [target.state for target in world.ledger.targets(batch_id).targets]
+
+
+def test_the_ledger_reads_targets_through_it(world: World) -> None:
+    batch = world.ledger.open(OpenBatch(on_end=[task("x" * 40 + "abcd")]))
+    (target,) = world.ledger.targets(batch.batch_id).targets
+    assert (target.to, target.state) == ("…abcd", TargetState.PENDING)
+    assert world.ledger.targets(world.ledger.open(OpenBatch()).batch_id).targets == ()
+
+
+def test_a_live_batch_is_not_announced_by_a_redelivery(world: World) -> None:
+    batch = world.ledger.open(OpenBatch(on_end=[task()]))
+    with pytest.raises(InvalidRequest, match="told when it ends"):
+        world.ledger.redeliver(batch.batch_id)
+    assert not world.memory.target_jobs.waiting
+
+
+def test_all_targets_that_were_not_told_are_told_again_at_once(world: World) -> None:
+    # Given one target that was told, one that is tried, one parked, and one whose job was lost
+    world.memory.callbacks.refusing.add("parked")
+    world.memory.callbacks.down.add("tried")
+    batch = world.ended(task("told"), task("tried"), task("parked"), task("lost"))
+    world.do(world.jobs()[:3])
+    world.memory.callbacks.refusing.clear()
+    world.ledger.redeliver(batch.batch_id)
+    # Then each of the others has a job; that of the one which is tried already is done once
+    jobs = world.jobs()
+    assert [(job.number, job.once) for job in jobs] == [(1, True), (2, False), (3, False)]
+    assert states(world, batch.batch_id)[2:] == [TargetState.PENDING] * 2
+    assert world.do(jobs) == [JobOutcome.NOTHING, JobOutcome.DELIVERED, JobOutcome.DELIVERED]
+    # And when it is back, it is told, and once more does nothing
+    world.memory.callbacks.down.clear()
+    world.ledger.redeliver(batch.batch_id)
+    world.do(world.jobs())
+    assert states(world, batch.batch_id) == [TargetState.DELIVERED] * 4
+    world.ledger.redeliver(batch.batch_id)
+    assert not world.memory.target_jobs.waiting
+
+
+@pytest.mark.parametrize(("hours", "lost"), [(25, False), (26, True)])
+def test_a_target_that_is_still_tried_after_its_day_has_lost_its_job(world, hours, lost):
+    # Given a target that is down, and whose job became a dead letter since
+    world.memory.callbacks.down.add("token")
+    batch = world.ended(task())
+    world.do(world.jobs())
+    world.clock.advance(hours * 3_600_000)
+    world.ledger.redeliver(batch.batch_id)
+    # Then its new job goes on, if no other does
+    assert world.do(world.jobs()) == [JobOutcome.AGAIN if lost else JobOutcome.NOTHING]
+
+
+def test_the_targets_of_a_batch_that_does_not_exist_or_was_removed(world: World) -> None:
+    with pytest.raises(BatchNotFound):
+        world.ledger.targets(1)
+    batch = world.ended(task())
+    world.ledger.remove(batch.batch_id)
+    with pytest.raises(BatchGone):
+        world.ledger.redeliver(batch.batch_id)
+    # But the target is told all the same
+    world.do(world.jobs())
+    assert len(world.memory.callbacks.told) == 1

@@ -195,7 +195,6 @@ class TestQueueAcknowledger:
             raise EndpointConnectionError(endpoint_url=ack_queue)
 
         monkeypatch.setattr(sqs, "send_message", lossy)
-        # When
         marks = [Done(f"7:g:{n}", {"rows": n}) if n % 2 else f"7:g:{n}" for n in range(100)]
         found = QueueAcknowledger(sqs, ack_queue, message_bytes=500)(marks)
         # Then what it took does not come again, and each mark has what it brings

@@ -22,15 +22,12 @@ def sent(tracker, queue):
 
 
 def test_it_acknowledges_and_then_deletes(tracker, queue, sent, sqs, faulty):
-    # Given
     order = []
     mark = tracker.ledger.mark
     tracker.ledger.mark = lambda marks: order.append("mark") or mark(marks)
     faulty.instead("delete_message_batch", lambda real, a: order.append("delete") or real(**a))
-    # When
     consumer = tracker.consumer(queue, lambda message: None, wait=0)
     received_in_all = consumer.run(until=lambda: sent.status().batch.state.terminal)
-    # Then
     assert received_in_all == 5
     assert order == ["mark", "delete"] * (len(order) // 2)
     assert received(sqs, queue) == []
@@ -56,10 +53,8 @@ def test_a_message_not_deleted_is_a_duplicate_and_no_harm(tracker, queue, sent, 
 
     faulty.instead("delete_message_batch", keep)
     consumer = tracker.consumer(queue, lambda message: None, wait=0, visibility_timeout=0)
-    # When
     consumer.poll()
     consumer.poll()
-    # Then
     assert sent.status().batch.state is State.COMPLETE
     assert "comes again" in caplog.text
 
@@ -77,7 +72,6 @@ def test_fifo_deletes_nothing_of_a_group_behind_a_mark_that_is_left(tracker, fif
     monkeypatch.setattr(tracker.ledger, "mark", busy)
     monkeypatch.setattr(tracker, "_ack_queue_url", None)
     monkeypatch.setattr(marking, "REPEATS", replace(marking.REPEATS, tries=1))
-    # When
     tracker.consumer(fifo_queue, lambda message: None, wait=0).poll()
     # Then both stay in the queue, although the second is marked
     assert "delete_message_batch" not in [name for name, _ in faulty.requests]
@@ -96,10 +90,8 @@ def test_it_waits_longer_and_longer_up_to_20_s_and_begins_anew_after_an_answer(
         raise EndpointConnectionError(endpoint_url=queue)
 
     faulty.instead("receive_message", answer)
-    # When
     consumer = tracker.consumer(queue, lambda message: None, wait=0)
     consumer.run(until=lambda: len(longest_waits) == 8)
-    # Then
     assert longest_waits == [0.5, 1, 2, 4, 8, 16, 20, 0.5]
 
 

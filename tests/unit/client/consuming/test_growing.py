@@ -19,9 +19,7 @@ def service() -> InMemoryService:
 
 
 @pytest.mark.parametrize("keys", [None, lambda body: body])
-def test_a_delivery_after_a_crash_sends_what_no_note_says_was_sent_and_adds_nothing_twice(
-    service: InMemoryService, keys: object
-) -> None:
+def test_a_delivery_after_a_crash_sends_what_no_note_says_was_sent_and_adds_nothing_twice(service, keys):
     # Given a handler that dies: once when it has added items and sent none, once when it has sent them
     tracker, url = service.tracker, service.queue("work", visibility_timeout=30)
     received: list[str] = []
@@ -54,9 +52,7 @@ def test_a_delivery_after_a_crash_sends_what_no_note_says_was_sent_and_adds_noth
     assert [event.detail_type for event in service.events] == ["Batch Completed"]
 
 
-def test_an_item_that_cannot_add_because_the_batch_is_full_fails_and_the_batch_ends(
-    service: InMemoryService,
-) -> None:
+def test_an_item_that_cannot_add_because_the_batch_is_full_fails_and_the_batch_ends(service):
     tracker, url = service.tracker, service.queue("work")
     service.consume(url, tracker.sqs_handler(lambda message: message.add_items(["more", "and more"], url)))
 
@@ -106,11 +102,9 @@ def test_a_message_is_not_dropped_because_the_item_of_another_is_done(service: I
     tracker.ack(done)
     service.consume(url, tracker.sqs_handler(lambda _: tracker.add(other.batch_id, 1, item=done)))
 
-    # When a message comes
     with tracker.batch() as batch:
         batch.send(url, ["work"])
 
-    # Then it comes again
     assert (
         service.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"][
             "ApproximateNumberOfMessagesNotVisible"
@@ -120,9 +114,7 @@ def test_a_message_is_not_dropped_because_the_item_of_another_is_done(service: I
 
 
 @pytest.mark.parametrize("keys", [None, lambda body: body])
-def test_a_delivery_sends_nothing_once_the_batch_was_cancelled(
-    service: InMemoryService, keys: object
-) -> None:
+def test_a_delivery_sends_nothing_once_the_batch_was_cancelled(service, keys):
     tracker, url = service.tracker, service.queue("work", visibility_timeout=30)
     received: list[str] = []
 

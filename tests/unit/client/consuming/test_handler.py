@@ -36,50 +36,46 @@ def test_an_error_brings_back_its_message_only(tracker, batch):
     assert [span.start for span in tracker.iter_missing(batch.id)] == [3, 7]
 
 
-class TestOneMessageTwice:
+@pytest.mark.parametrize(
+    ("via", "fails", "polls"), [("api", False, True), ("queue", True, False), ("api", True, True)]
+)
+def test_one_message_twice_the_first_delivery_decides_with_its_values_and_both_are_deleted(
+    via, fails, polls, monkeypatch
+):
     """A standard queue may deliver a message twice within one receive, and the handler may notice."""
+    # Given a message whose second delivery adds nothing, or fails
+    service, seen = InMemoryService(), set()
+    queue = service.queue("rows")
+    with service.tracker.batch(totals=["rows"]) as batch:
+        batch.send(queue, ["a"])
 
-    @pytest.mark.parametrize(
-        ("via", "fails", "polls"), [("api", False, True), ("queue", True, False), ("api", True, True)]
-    )
-    def test_the_first_delivery_decides_with_its_values_and_both_are_deleted(
-        self, via, fails, polls, monkeypatch
-    ):
-        # Given a message whose second delivery adds nothing, or fails
-        service, seen = InMemoryService(), set()
-        queue = service.queue("rows")
-        with service.tracker.batch(totals=["rows"]) as batch:
-            batch.send(queue, ["a"])
+    def handle(message):
+        if message.body not in seen:
+            seen.add(message.body)
+            message.add(rows=5)
+        elif fails:
+            raise ItemFailed("was imported before")
 
-        def handle(message):
-            if message.body not in seen:
-                seen.add(message.body)
-                message.add(rows=5)
-            elif fails:
-                raise ItemFailed("was imported before")
+    if polls:
+        receive = service.sqs.receive_message
 
-        # When both come together
-        if polls:
-            receive = service.sqs.receive_message
+        def twice(**request):
+            return {"Messages": [one for one in receive(**request)["Messages"] for _ in range(2)]}
 
-            def twice(**request):
-                return {"Messages": [one for one in receive(**request)["Messages"] for _ in range(2)]}
+        consumer = service.tracker.consumer(queue, handle, via=via, wait=0)
+        monkeypatch.setattr(consumer, "_sqs", Instead(service.sqs, receive_message=twice))
+        consumer.poll()
+    else:
+        item = f"{next(iter(service.tracker.iter_missing(batch.id))).group}:0"
+        one = record(0, item)
+        handler = service.tracker.sqs_handler(via=via)(handle)
+        assert failed(handler({"Records": [one, {**one, "receiptHandle": "other"}]})) == []
+    service.advance(timedelta(minutes=2))
 
-            consumer = service.tracker.consumer(queue, handle, via=via, wait=0)
-            monkeypatch.setattr(consumer, "_sqs", Instead(service.sqs, receive_message=twice))
-            consumer.poll()
-        else:
-            item = f"{next(iter(service.tracker.iter_missing(batch.id))).group}:0"
-            one = record(0, item)
-            handler = service.tracker.sqs_handler(via=via)(handle)
-            assert failed(handler({"Records": [one, {**one, "receiptHandle": "other"}]})) == []
-        service.advance(timedelta(minutes=2))
-
-        # Then
-        row = batch.status().batch
-        assert (row.state, row.totals, row.failed) == (State.COMPLETE, {"rows": 5}, 0)
-        if polls:
-            assert service.tracker.consumer(queue, handle, wait=0).poll() == 0
+    row = batch.status().batch
+    assert (row.state, row.totals, row.failed) == (State.COMPLETE, {"rows": 5}, 0)
+    if polls:
+        assert service.tracker.consumer(queue, handle, wait=0).poll() == 0
 
 
 def test_on_fifo_nothing_of_a_group_is_deleted_behind_a_refused_mark(tracker, batch):
@@ -122,11 +118,9 @@ def test_the_handler_of_a_message_whose_batch_was_cancelled_runs_about_once(monk
         with other.batch(parent_item=message.item) as child:
             child.add(1)
 
-    # When
     service.consume(queue, handle)
     service.advance(timedelta(hours=1))
 
-    # Then
     assert len(calls) == 1
     assert service.tracker.consumer(queue, handle, wait=0).poll() == 0
 

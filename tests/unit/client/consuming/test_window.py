@@ -78,19 +78,12 @@ def test_all_messages_are_handled_and_acknowledged_in_one_call() -> None:
     assert acknowledged.calls == [["1:g:0", "1:g:1"]]
 
 
-def test_a_message_whose_handler_raises_comes_again_and_is_not_acknowledged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_message_whose_handler_raises_comes_again_and_is_not_acknowledged(caplog):
     acknowledged = Acknowledged()
     window = [message(f"m{n}", str(n)) for n in (1, 0, 2)]
     assert run(window, acknowledged, lambda one: 1 / int(one.item or "")) == {1}
     assert acknowledged.calls == [["1", "2"]]
     assert "message m0 failed and comes again" in caplog.messages
-
-
-def test_a_message_that_comes_again_is_logged_with_its_batch(caplog: pytest.LogCaptureFixture) -> None:
-    run([message("m0", "7:g:1")], Acknowledged(), lambda _: 1 / 0)
-    assert "message m0 of batch 7, item 7:g:1, failed and comes again" in caplog.messages
 
 
 @pytest.mark.parametrize("waits_for", ["reply", "child"])
@@ -110,9 +103,7 @@ def test_an_item_that_waits_for_a_reply_or_a_child_is_not_marked_unless_it_faile
     ]
 
 
-def test_what_is_added_to_an_item_that_is_left_to_a_child_is_logged_since_it_counts_nowhere(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_what_is_added_to_an_item_that_is_left_to_a_child_is_logged_since_it_counts_nowhere(caplog):
     def handle(message: ReceivedMessage) -> None:
         IN_HAND.leave_to_child(message.item or "")
         if message.message_id == "m1":
@@ -146,9 +137,7 @@ def test_each_delivery_of_a_message_has_a_mark_of_its_own_in_their_order() -> No
     ]
 
 
-def test_only_the_delivery_of_a_mark_that_is_not_settled_comes_again(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_only_the_delivery_of_a_mark_that_is_not_settled_comes_again(caplog):
     acknowledged = Acknowledged(InvalidItemId("forged"), "1:g:9")
     window = [message(f"m{n}", item) for n, item in enumerate(("1:g:0", "1:g:9", None, "1:g:1"))]
     assert run(window, acknowledged) == {1}
@@ -156,9 +145,7 @@ def test_only_the_delivery_of_a_mark_that_is_not_settled_comes_again(
     assert "item '1:g:9' was refused (invalid-item-id), its message comes again: forged" in caplog.messages
 
 
-def test_what_a_busy_ledger_leaves_comes_again_and_is_logged_in_one_line(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_what_a_busy_ledger_leaves_comes_again_and_is_logged_in_one_line(caplog):
     window = [message(f"m{n}", item) for n, item in enumerate(("1:g:0", None, "1:g:1"))]
     assert run(window, Acknowledged(Throttled("slow down"), "1:g:0", "1:g:1")) == {0, 2}
     assert caplog.messages == ["2 items could not be acknowledged and come again: slow down"]
@@ -223,9 +210,7 @@ OLD, YOUNG = item_of(NOW - DAY - 1), item_of(NOW - DAY)
         (OLD, AccessDenied("not you"), False),
     ],
 )
-def test_a_message_is_dropped_only_if_its_batch_is_gone_for_certain(
-    item: str, error: FaninError, dropped: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_message_is_dropped_only_if_its_batch_is_gone_for_certain(item, error, dropped, caplog):
     window = [message("m1", item), message("m2", "1:g:0")]
     assert run(window, Acknowledged(error, item), now=lambda: NOW) == (set() if dropped else {0})
     assert (f"item {item} was handled, and its message is dropped" in caplog.text) is dropped
@@ -303,9 +288,7 @@ class TestWithinTheWindow:
         ({}, {}, ""),
     ],
 )
-def test_a_failure_has_its_message_a_reason_that_can_be_sent_and_where_it_came_from(
-    options: dict[str, Any], raw: dict[str, str], said: str
-) -> None:
+def test_a_failure_has_its_message_a_reason_that_can_be_sent_and_where_it_came_from(options, raw, said):
     """Without that, a redrive does not know where to send the message."""
 
     def handle(_: ReceivedMessage) -> None:

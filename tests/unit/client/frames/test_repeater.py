@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,9 +57,7 @@ def test_a_frame_completed_while_the_sender_was_away(world: World, tmp_path: Pat
     buffer.close()
 
 
-def test_a_frame_that_is_long_gone_is_delivered_anew_however_large_it_was(
-    world: World, tmp_path: Path
-) -> None:
+def test_a_frame_that_is_long_gone_is_delivered_anew_however_large_it_was(world, tmp_path):
     # Given a sender that died with a frame of five, which the service has long forgotten
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
     world.sender(*(b"%d" % number for number in range(5)), buffer=buffer, size=5)
@@ -73,7 +70,6 @@ def test_a_frame_that_is_long_gone_is_delivered_anew_however_large_it_was(
     second.flush()
     world.take(world.receiver(lambda delivery: effects.append(delivery.payload)))
 
-    # Then nothing is lost
     assert effects == [b"0", b"1", b"2", b"3", b"4"]
     buffer.close()
 
@@ -90,7 +86,6 @@ def test_run_flushes_and_ticks_with_a_pause_until_told_to_stop(world: World) -> 
             world.announce()
         return not repeater.buffer.usage.envelopes
 
-    # When
     repeater.run(stop, pause=2.0)
 
     # Then it sent at once, and stopped after the round in which it heard of the end
@@ -106,26 +101,20 @@ def test_run_flushes_and_ticks_with_a_pause_until_told_to_stop(world: World) -> 
         (ZeroDivisionError(), "the reply channel cannot be read"),
     ],
 )
-def test_a_reply_channel_that_fails_holds_up_nothing(
-    world: World, caplog: pytest.LogCaptureFixture, fault: Exception, logged: str
-) -> None:
+def test_a_reply_channel_that_fails_holds_up_nothing(world, caplog, fault, logged):
     # Given a repeater that cannot read its reply channel, and an envelope that was lost
     repeater = world.sender(b"a")
     repeater._notices = lambda: (_ for _ in ()).throw(fault)
     world.queue.clear()
 
-    # When its time has come
     world.clock.advance(6_000)
     assert repeater.tick() == 1
 
-    # Then it repeats it
     assert [envelope.payload for envelope in world.queue] == [b"a"]
     assert logged in caplog.messages
 
 
-def test_a_frame_that_cannot_be_checked_is_checked_later(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_frame_that_cannot_be_checked_is_checked_later(world, monkeypatch, caplog):
     repeater = world.sender(b"a")
     world.queue.clear()
     with monkeypatch.context() as patch:
@@ -174,14 +163,11 @@ def go_on(world: World, repeater: Repeater, minutes: int) -> Counter[bytes]:
     return tries
 
 
-def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(world, caplog):
     # Given two payloads that the queue never takes, among hundreds
     transport = Picky(world)
     payloads = [b"bad" if n in (3, 250) else b"%d" % n for n in range(600)]
     repeater = world.sender(*payloads, transport=transport, size=300)
-    # When
     seen = go_on(world, repeater, 30)
     # Then all others are delivered, and no frame is kept for the two
     assert seen.keys() == set(payloads) - {b"bad"}
@@ -224,9 +210,7 @@ def test_put_refuses_what_is_not_bytes_of_a_content_type(world: World) -> None:
         ({"user_key": "x" * 257}, "user_key must be text of 0 to 256"),
     ],
 )
-def test_a_template_by_which_no_frame_can_be_opened_is_refused_at_once(
-    world: World, template: dict[str, Any], why: str
-) -> None:
+def test_a_template_by_which_no_frame_can_be_opened_is_refused_at_once(world, template, why):
     with pytest.raises(InvalidRequest, match=f"the template's {why}"):
         Repeater(
             world.frames(), world.send, MemoryRepeatBuffer(), template=OpenFrame(**{"size": 10, **template})
@@ -255,16 +239,12 @@ def test_everything_that_is_missing_is_repeated_however_many_pages_list_it(world
     repeater = world.repeater(size=2_100)
     lost = every_other(world, repeater, 2_100)
     assert len(lost) > 1_000
-    # When it is checked once
     world.clock.advance(6_000)
     repeater.tick()
-    # Then
     assert [envelope.payload for envelope in world.queue] == lost
 
 
-def test_what_a_page_lists_is_sent_even_if_the_next_page_cannot_be_read(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_page_lists_is_sent_even_if_the_next_page_cannot_be_read(world, monkeypatch):
     monkeypatch.setattr("fanin.client.frames.repeater.MAX_PAGE", 2)
     repeater = world.repeater()
     lost = every_other(world, repeater, 10)
@@ -281,9 +261,7 @@ def test_what_a_page_lists_is_sent_even_if_the_next_page_cannot_be_read(
     assert [envelope.payload for envelope in world.queue] == lost[:2]
 
 
-def test_a_frame_is_kept_while_any_page_lists_what_the_buffer_holds(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_frame_is_kept_while_any_page_lists_what_the_buffer_holds(world, monkeypatch):
     # Given a frame of which the first page lists only what was set aside
     monkeypatch.setattr("fanin.client.frames.repeater.MAX_PAGE", 1)
     repeater = world.repeater()
@@ -298,9 +276,7 @@ def test_a_frame_is_kept_while_any_page_lists_what_the_buffer_holds(
     assert repeater.tick() == 0
 
 
-def test_no_further_page_is_read_while_the_transport_fails(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_further_page_is_read_while_the_transport_fails(world, monkeypatch):
     monkeypatch.setattr("fanin.client.frames.repeater.MAX_PAGE", 1)
     repeater, asked = world.repeater(), []
     every_other(world, repeater, 10)
@@ -320,9 +296,7 @@ def test_no_further_page_is_read_while_the_transport_fails(
     assert len(asked) == 1
 
 
-def test_a_full_disk_stops_nothing_for_good(
-    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_full_disk_stops_nothing_for_good(world, tmp_path, caplog):
     # Given a sender whose disk is full
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
     repeater, rounds = world.repeater(buffer, size=1_000), iter(range(20))
@@ -355,7 +329,6 @@ def test_what_a_repeater_does_unless_told_otherwise(world: World) -> None:
     repeater = Repeater(world.frames(), world.send, MemoryRepeatBuffer(), clock=lambda: now)
     for number in range(1_001):
         repeater.put(str(number).encode())
-    # When they are sent
     repeater.flush()
     # Then frames have up to 1,000, and nothing is repeated before half of the first wait
     sizes = [len(list(group)) for _, group in groupby(world.queue, key=lambda one: one.frame)]
@@ -368,12 +341,9 @@ def test_what_a_repeater_does_unless_told_otherwise(world: World) -> None:
     assert (repeater.tick(), len(world.queue)) == (2, 1_001)
 
 
-def test_an_envelope_that_receivers_never_handle_is_set_aside(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_envelope_that_receivers_never_handle_is_set_aside(world, caplog):
     # Given an envelope on which every receiver fails, among others
     repeater = world.sender(b"a", b"poison", b"b", max_frames=3)
-    # When receivers work for an hour
     assert go_on(world, repeater, 60)[b"poison"] > 3
     # Then the sender has given it up, and nobody tries it any more
     (aside,) = repeater.set_aside()

@@ -52,10 +52,8 @@ def test_what_can_never_be_sent_is_named_and_the_others_are_sent(sqs: Any, queue
     # Given a queue that takes 1,024 bytes, and envelopes of which one is longer and one cannot be written
     sqs.set_queue_attributes(QueueUrl=queue, Attributes={"MaximumMessageSize": "1024"})
     odd = [Envelope(7, 3, b"x" * 1_100), Envelope(7, 4, "text")]  # type: ignore[arg-type]
-    # When
     with pytest.raises(EnvelopesRefused, match="never takes 2 of 5 envelopes") as refused:
         SqsTransport(sqs, queue)([*odd, *envelopes(3)])
-    # Then
     assert refused.value.reasons.keys() == {3, 4}
     assert "the codec cannot write this payload" in refused.value.reasons[4]
     assert len(received(sqs, queue)) == 3
@@ -65,9 +63,7 @@ def test_what_can_never_be_sent_is_named_and_the_others_are_sent(sqs: Any, queue
     ("code", "for_good"),
     [("InvalidMessageContents", True), ("InvalidParameterValue", True), ("KmsThrottled", False)],
 )
-def test_only_a_failure_that_blames_the_content_is_for_good(
-    faulty: Faulty, queue: str, code: str, for_good: bool
-) -> None:
+def test_only_a_failure_that_blames_the_content_is_for_good(faulty, queue, code, for_good):
     failed = {"Id": "1", "Code": code, "SenderFault": True, "Message": "sorry"}
     faulty.instead("send_message_batch", lambda real, a: {"Failed": [failed]})
     with pytest.raises(EnvelopesRefused if for_good else Throttled) as raised:
@@ -132,9 +128,7 @@ def test_on_lambda_messages_that_are_not_settled_come_again(codec: Any) -> None:
     receiver = Receiver(at_1=Disposition.DROPPED, at_2=Disposition.REDELIVER)
     bodies = [*(codec.encode_text(one) for one in envelopes(3)), "nonsense", "{}"]
     records = [{"messageId": f"m{n}", "body": body} for n, body in enumerate(bodies)]
-    # When
     answer = SqsReceiver(receiver, codec)({"Records": records})  # type: ignore[arg-type]
-    # Then
     assert answer == {"batchItemFailures": [{"itemIdentifier": name} for name in ("m2", "m3", "m4")]}
     assert receiver.seen == envelopes(3)
 
@@ -158,25 +152,17 @@ def test_an_empty_event_is_handled_and_one_of_another_service_refused() -> None:
 
 
 def test_polling_deletes_what_is_settled_and_leaves_the_rest(sqs: Any, queue: str) -> None:
-    # Given
     SqsTransport(sqs, queue)(envelopes(3))
     sqs.send_message(QueueUrl=queue, MessageBody="nonsense")
     sqs.set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "0"})
     receiver = Receiver(at_1=Disposition.DROPPED, at_2=Disposition.REDELIVER)
-    # When
     count = SqsReceiver(receiver).poll(sqs, queue, wait=0)  # type: ignore[arg-type]
-    # Then
     assert count == 4
     left = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]
-    assert {message["Body"] for message in left} == {
-        "nonsense",
-        JsonCodec().encode_text(envelopes(3)[2]),
-    }
+    assert {message["Body"] for message in left} == {"nonsense", JsonCodec().encode_text(envelopes(3)[2])}
 
 
-def test_it_asks_for_ten_messages_for_as_long_as_sqs_can_and_of_none_deletes_none(
-    faulty: Faulty, queue: str
-) -> None:
+def test_it_asks_for_ten_messages_for_as_long_as_sqs_can_and_of_none_deletes_none(faulty, queue):
     faulty.instead("receive_message", lambda real, arguments: {})
     assert SqsReceiver(Receiver()).poll(faulty, queue) == 0  # type: ignore[arg-type]
     asked = {"QueueUrl": queue, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 20}
@@ -213,9 +199,7 @@ def test_notices_are_read_and_everything_is_deleted(sqs: Any, queue: str) -> Non
 
 
 @pytest.mark.parametrize(("options", "wait"), [({}, 0), ({"wait": 1}, 1)])
-def test_an_empty_reply_channel_is_only_read(
-    faulty: Faulty, queue: str, options: dict[str, int], wait: int
-) -> None:
+def test_an_empty_reply_channel_is_only_read(faulty, queue, options, wait):
     assert list(queue_notices(faulty, queue, **options)()) == []  # type: ignore[arg-type]
     asked = {"QueueUrl": queue, "MaxNumberOfMessages": 10, "WaitTimeSeconds": wait}
     assert faulty.requests == [("receive_message", asked)]

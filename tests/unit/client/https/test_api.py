@@ -44,13 +44,10 @@ def ledger_of(api_of: Callable[[Script], HttpsApi]) -> Callable[[Script], Ledger
 
 class TestRequests:
     def test_a_call_is_one_request_below_the_root(self):
-        # Given
         script = Script(ok({"batches": []}))
         api = HttpsApi(f"{URL}/", sign=unsigned, transport=script)
-        # When
         query = {"cursor": "a/b= ü&", "limit": 3, "state": None}
         api.call(MARKED, "POST", "/acks", {"marks": ["☂", "\ud83d"]}, query=query, headers={"Key": "k"})
-        # Then
         (request,) = script.requests
         url = f"{URL}/v1/acks?cursor=a%2Fb%3D%20%C3%BC%26&limit=3"
         assert (request.method, request.url) == ("POST", url)
@@ -102,24 +99,18 @@ class TestRetries:
         ids=str,
     )
     def test_a_fault_of_the_way_is_tried_again(self, api_of, waits, fault):
-        # Given
         script = Script(fault, fault, ok({"batches": []}))
-        # When
         marked = api_of(script).call(MARKED, "POST", "/acks", {})
-        # Then
         assert marked == Marked(())
         assert waits.seconds == [1, 2]
 
     def test_retry_after_is_kept_up_to_a_bound(self, api_of, waits):
-        # Given
         script = Script(
             problem(503, "throttled", retry_after=5),
             Response(503, {"retry-after": "3600"}, b""),
             ok({"batches": []}),
         )
-        # When
         api_of(script).call(MARKED, "POST", "/acks", {})
-        # Then
         assert waits.seconds == [5, 8]
 
     @pytest.mark.parametrize(
@@ -132,12 +123,9 @@ class TestRetries:
         ids=lambda value: getattr(value, "__name__", ""),
     )
     def test_what_the_service_decided_is_raised_at_once(self, ledger_of, waits, answer, error):
-        # Given
         script = Script(answer)
-        # When
         with pytest.raises(error) as raised:
             ledger_of(script).add(7, 3)
-        # Then
         assert type(raised.value) is error
         assert str(raised.value) == f"about {error.code}"
         assert waits.seconds == []
@@ -151,14 +139,11 @@ class TestRetries:
         assert (raised.value.retryable, raised.value.retry_after) == (False, None)
 
     def test_whether_it_may_be_repeated_is_asked_only_when_an_answer_was_lost(self, api_of):
-        # Given
         asked, lost = [], ServiceUnavailable("no answer")
         script = Script(ok({"batches": []}), problem(503, "throttled"), lost, ok({"batches": []}))
         api = api_of(script)
-        # When
         for _ in range(2):
             api.call(MARKED, "POST", "/acks", {}, repeatable=lambda: not asked.append(len(script.requests)))
-        # Then
         assert asked == [3]
 
     @pytest.mark.parametrize("fault", [NotSent("refused"), problem(503, "throttled")], ids=["cut", "busy"])

@@ -18,9 +18,7 @@ from fanin.errors import InvalidRequest, OutcomeUnknown
 from tests.unit.client.https.conftest import URL, Gateway
 
 
-def test_a_put_whose_answer_was_lost_is_repeated_only_with_a_key(
-    over_https: HttpsServices, gateway: Gateway
-) -> None:
+def test_a_put_whose_answer_was_lost_is_repeated_only_with_a_key(over_https, gateway):
     buffers = over_https.buffers
     buffers.define("jobs", 9)
 

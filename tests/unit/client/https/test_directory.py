@@ -34,9 +34,7 @@ def test_what_cannot_be_sent_in_a_query_is_refused_in_words(over_https: HttpsSer
         over_https.ledger.list(user_key="\ud800")
 
 
-def test_members_are_read_a_page_at_a_time(
-    over_https: HttpsServices, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_members_are_read_a_page_at_a_time(over_https, gateway, monkeypatch):
     monkeypatch.setattr("fanin.client.https.services.MAX_PAGE", 2)
     for name in ("a", "b", "c", "d"):
         over_https.directory.register(Register("cars", name, "q1", {"even": str(name in "bd")}))
@@ -50,9 +48,7 @@ def test_members_are_read_a_page_at_a_time(
     assert [one.name for one in over_https.directory.members("cars", {"even": "True"})] == ["b", "d"]
 
 
-def test_an_event_whose_answer_was_lost_is_not_sent_again(
-    over_https: HttpsServices, gateway: Gateway, memory: Memory
-) -> None:
+def test_an_event_whose_answer_was_lost_is_not_sent_again(over_https, gateway, memory):
     gateway.lost = 1
     with pytest.raises(OutcomeUnknown):
         over_https.routing.publish(PutEvent("shop", "Placed", {}))

@@ -94,9 +94,7 @@ def test_a_bad_mark_is_refused_at_its_place_and_is_not_sent(gateway, over_https,
     # Given good marks between those that cannot be written, and one that only the service can judge
     group = there.add(there.open(OpenBatch()).batch_id, 3)
     marks = [7, group[0], Failure(group[1], "\ud83d"), "nonsense", group[2]]
-    # When
     marked = over_https.ledger.mark(marks)
-    # Then
     refused = {place: type(error) for place, error in marked.refused.items()}
     assert refused == {0: InvalidItemId, 2: InvalidRequest, 3: InvalidItemId}
     assert [receipt.first for receipt in marked.receipts] == [2]

@@ -37,9 +37,7 @@ def api(script: Script) -> HttpsApi:
 
 
 @pytest.mark.parametrize("key", [None, "week 47"])
-def test_a_start_is_repeated_under_the_same_key_when_its_answer_is_lost(
-    scatters: ScatterService, key: str | None
-) -> None:
+def test_a_start_is_repeated_under_the_same_key_when_its_answer_is_lost(scatters, key):
     answer = wire.SCATTERED.encode(scatters.start(Scatter("x", topic="t")))
     script = Script(ServiceUnavailable("lost"), ok(json.loads(json.dumps(answer))))
 

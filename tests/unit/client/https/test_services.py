@@ -113,9 +113,7 @@ def use_everything(fanin: HttpsServices) -> None:
     fanin.routing.delete("orders")
 
 
-def test_every_route_is_reached_by_a_call(
-    over_https: HttpsServices, gateway: Gateway, memory: Memory
-) -> None:
+def test_every_route_is_reached_by_a_call(over_https, gateway, memory):
     """A route that is added to the API and not to the library fails here."""
     memory.channels.queues[QUEUE] = []
     use_everything(over_https)

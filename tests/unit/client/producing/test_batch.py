@@ -7,8 +7,10 @@ from functools import reduce
 
 import pytest
 
-from fanin import Message
+from fanin import Message, Tracker
 from fanin.adapters.backoff import Backoff
+from fanin.client.producing.batch import TrackedBatch
+from fanin.client.producing.resuming import DoneBefore, Stop
 from fanin.domain.batch import State
 from fanin.domain.diagnosis import SentItems
 from fanin.errors import (
@@ -20,17 +22,15 @@ from fanin.errors import (
     Throttled,
 )
 from tests.unit.client.conftest import received
-from tests.unit.client.producing.conftest import items_of, partly
+from tests.unit.client.producing.conftest import REAL_WAIT, items_of, partly
 
 REFUSE_BAD = partly(lambda entry: entry["MessageBody"].startswith("bad"), sender_fault=True)
 
 
 class TestSend:
     def test_each_message_carries_an_item_of_the_batch(self, tracker, sqs, queue):
-        # When
         with tracker.batch() as batch:
             sent = batch.send(queue, (f"row {n}" for n in range(25)))
-        # Then
         messages = received(sqs, queue)
         assert sent == 25
         assert {message["Body"] for message in messages} == {f"row {n}" for n in range(25)}
@@ -159,7 +159,6 @@ class TestBounded:
         # Given a batch that refused messages fill
         faulty.instead("send_message_batch", REFUSE_BAD)
         messages = [*(f"bad {n}" for n in range(bad)), *(f"good {n}" for n in range(20))]
-        # When
         with pytest.raises(SendFailed, match="they keep the batch full") as raised:
             tracker.attach(tracker.open(limit=limit).batch_id).send(queue, iter(messages))
         # Then it says what was sent and what was not
@@ -248,7 +247,6 @@ def test_what_was_sent_is_noted_for_a_diagnosis(tracker, faulty, queue, monkeypa
     batch = tracker.attach(tracker.open().batch_id)
     batch.add(5)
     faulty.instead("send_message_batch", REFUSE_BAD)
-    # When
     with pytest.raises(SendFailed):
         batch.send(queue, ["a", "b", "bad", "c"], block=2)
     # Then it knows which items have messages, and in which queue
@@ -311,7 +309,6 @@ class TestKey:
         done = {m["Body"]: m["MessageAttributes"]["fanin-item"]["StringValue"] for m in first}
         tracker.ack([done[f"row {n}"] for n in (0, 1, 2, 7, 19)])
 
-        # When it runs again
         batch, sent = send()
 
         # Then each row has one item, what is done is not sent again, and the batch completes
@@ -362,3 +359,91 @@ class TestKey:
         with tracker.batch() as batch, pytest.raises(InvalidRequest, match="key must be text of 1 to 100"):
             batch.send(queue, ["a"], key="k" * 101)
         assert batch.status().batch.items == 0
+
+
+# A producer that stops says how far it came, and the next one begins there.
+
+
+def resumed(tracker, queue, count, stop):
+    """Send so many rows as a run does that may be one of several."""
+    batch = tracker.attach(tracker.open(key="run").batch_id)
+    sent = batch.send(
+        queue,
+        map(str, range(count)),
+        block=7,
+        workers=2,
+        key="rows",
+        stop=stop,
+        progress=lambda _: setattr(stop, "asked", stop.stop_at is not None and stop.position >= stop.stop_at),
+    )
+    return batch, sent
+
+
+class StopAt(Stop):
+    def __init__(self, stop_at=None, skip=0):
+        super().__init__(skip)
+        self.stop_at = stop_at
+
+
+@pytest.mark.parametrize("at", [1, 7, 8, 39])
+def test_two_runs_send_each_message_once_wherever_the_first_one_stops(tracker, sqs, queue, at):
+    # Given a run that stops
+    first = StopAt(at)
+    _, sent = resumed(tracker, queue, 40, first)
+    assert sent == first.position >= at
+    # When the next one skips what that one has sent
+    second = StopAt(skip=first.position)
+    batch, rest = resumed(tracker, queue, 40, second)
+    # Then all are sent once, and each has its item
+    assert (sent + rest, second.position) == (40, 40)
+    messages = received(sqs, queue)
+    assert sorted(int(message["Body"]) for message in messages) == list(range(40))
+    assert len(set(items_of(messages))) == 40
+    assert batch.status().batch.items == 40
+    assert batch.close().state is State.CLOSED
+
+
+def test_a_wait_that_nobody_stops_is_as_long_as_it_should_be():
+    slept = []
+    Stop().wait(1.7, slept.append)
+    assert sum(slept) == pytest.approx(1.7)
+    Stop().wait(0, slept.append)
+    assert sum(slept) == pytest.approx(1.7)
+
+
+def test_ctrl_c_while_a_batch_is_full_stops_within_two_seconds(tracker, queue, monkeypatch):
+    # Given a producer that waits twenty seconds for room, and is asked to stop at its second look
+    monkeypatch.setattr(Backoff, "wait", REAL_WAIT)
+    stop, slept = Stop(), []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        stop.asked = len(slept) == 2
+
+    patient = Backoff(base=20, cap=20, sleep=sleep, fraction=lambda: 1.0)
+    batch = TrackedBatch(tracker, tracker.open(limit=8), lambda: tracker.sqs, backoff=patient)
+    sent = batch.send(queue, map(str, range(100)), stop=stop, key="rows")
+    assert sent == stop.position == 8
+    assert (len(slept), sum(slept) <= 2) == (2, True)
+
+
+def test_it_tells_what_is_done_in_all_groups() -> None:
+    # Given a batch of two groups, in which single items and whole ends are done
+    tracker = Tracker.in_memory()
+    batch = tracker.open()
+    first, second = tracker.add(batch.batch_id, 100), tracker.add(batch.batch_id, 50)
+    done = [*first[0:3], first[70], *first[98:100], second[0], *second[40:50]]
+    tracker.ack(done)
+    before = DoneBefore(tracker, tracker.status(batch.batch_id).batch)
+    # When items are added and done after that
+    later = tracker.add(batch.batch_id, 2)
+    tracker.ack(later)
+    # Then it tells the first from the second
+    assert [item for item in (*first, *second, *later) if item in before] == done
+
+
+def test_of_a_new_batch_nothing_is_done() -> None:
+    tracker = Tracker.in_memory()
+    batch = tracker.open()
+    before = DoneBefore(tracker, batch)
+    assert [item for item in tracker.add(batch.batch_id, 3) if item in before] == []

@@ -28,16 +28,13 @@ def send(faulty, queue, *messages, **options):
 
 class TestRequests:
     def test_bodies_attributes_and_delay(self, tracker, sqs, queue):
-        # Given
         messages = [
             {"name": "Zürich", "n": 1},
             Message("late", delay=900),
             Message("with attributes", attributes={"n": 1.5, "raw": b"\x00", "kind": "mine"}),
         ]
-        # When
         with tracker.batch() as batch:
             batch.send(queue, messages, attributes={"kind": "all", "source": "test"})
-        # Then
         found = {message["Body"]: message["MessageAttributes"] for message in received(sqs, queue)}
         assert found.keys() == {'{"name": "Zürich", "n": 1}', "with attributes"}
         attributes = found["with attributes"]
@@ -74,10 +71,8 @@ class TestFifo:
             return real(**arguments)
 
         faulty.instead("send_message_batch", slow)
-        # When
         with tracker.batch() as batch:
             batch.send(queue_url, map(str, range(40)), workers=4)
-        # Then
         assert max(seen) == most
         groups = {
             entry.get("MessageGroupId") for _, sent in faulty.requests for entry in sent.get("Entries", ())
@@ -99,10 +94,8 @@ class TestFailures:
             return not (body in seen or seen.add(body)) and int(body) % 3 == 0
 
         faulty.instead("send_message_batch", partly(once))
-        # When
         with tracker.batch() as batch:
             assert batch.send(queue, map(str, range(30))) == 30
-        # Then
         bodies = [message["Body"] for message in received(sqs, queue)]
         assert sorted(bodies, key=int) == [str(n) for n in range(30)]
 
@@ -135,23 +128,18 @@ class TestFailures:
             return result
 
         faulty.instead("send_message_batch", answer)
-        # When
         with tracker.batch() as batch:
             batch.send(fifo_queue, ["a", "b"])
         # Then: FIFO drops the repeat by the item id
         assert [message["Body"] for message in received(sqs, fifo_queue)] == ["a", "b"]
 
     def test_a_queue_that_may_not_be_used_ends_the_send_at_once(self, tracker, faulty, queue):
-        # Given
         faulty.instead("send_message_batch", raising(refusal("AccessDenied", 403)))
-        # When
         with pytest.raises(AccessDenied, match="work"), tracker.batch() as batch:
             batch.send(queue, ["x"])
-        # Then
         assert [name for name, _ in faulty.requests].count("send_message_batch") == 1
 
     def test_a_stream_without_end_is_not_read_ahead(self, tracker, faulty, queue):
-        # Given
         read = 0
 
         def rows():
@@ -161,9 +149,7 @@ class TestFailures:
                 yield [(str(read), Message("x"))]
 
         sender = Sender(faulty, queue, group_id="g", workers=2)
-        # When
         answers = list(islice(sender.send(rows()), 5))
-        # Then
         assert answers == [(1, {})] * 5
         assert read < 20
 
@@ -242,9 +228,7 @@ REFUSED = f"{prefix(100, 10)}:4"
         ),
     ],
 )
-def test_blocks_are_noted(
-    blocks: list[tuple[int, int, int]], answers: list[int], noted: list[tuple[int, int]]
-) -> None:
+def test_blocks_are_noted(blocks, answers, noted):
     # Given blocks: the first ordinal, items, and messages that are sent for them
     found: list[tuple[int, SentItems]] = []
     notes = SentNotes(7, QUEUE, lambda batch_id, sent: found.append((batch_id, sent)))
@@ -253,7 +237,6 @@ def test_blocks_are_noted(
     # When the queue answers for so many messages, one after the other
     for messages in answers:
         notes.answered(messages, {REFUSED} if blocks[0][0] == 100 else {})
-    # Then
     assert found == [(7, SentItems(QUEUE, start, stop)) for start, stop in noted]
 
 

@@ -34,10 +34,7 @@ def test_messages_become_a_batch_that_wakes_the_task(service: InMemoryService) -
     answer = fan_out(event(service, queue), service.tracker)
     assert answer["sent"] == 2
     messages = received(service, queue)
-    assert [message["Body"] for message in messages] == [
-        '{"order": 1}',
-        "two",
-    ]
+    assert [message["Body"] for message in messages] == ['{"order": 1}', "two"]
     assert not service.callbacks
     service.tracker.ack([m["MessageAttributes"]["fanin-item"]["StringValue"] for m in messages])  # type: ignore[index]
     (told,) = service.callbacks
@@ -48,18 +45,14 @@ def test_a_repeat_of_the_invocation_goes_on_with_the_same_batch(service: InMemor
     # Given an invocation whose answer was lost
     queue = service.queue("work")
     first = fan_out(event(service, queue), service.tracker)
-    # When Lambda invokes it again
     second = fan_out(event(service, queue), service.tracker)
-    # Then nothing is sent twice
     assert second == {"batch_id": first["batch_id"], "sent": 0}
     assert service.tracker.status(first["batch_id"]).batch.state is State.CLOSED
     assert service.tracker.status(first["batch_id"]).batch.items == 2
 
 
 @pytest.mark.parametrize(("step", "sent"), [("alloc", 0), ("batches.close", 2)])
-def test_an_invocation_that_died_half_way_is_finished_by_the_next(
-    service: InMemoryService, step: str, sent: int
-) -> None:
+def test_an_invocation_that_died_half_way_is_finished_by_the_next(service, step, sent):
     # Given an invocation that opened the batch, and died before its messages were sent or it was closed
     queue = service.queue("work")
 
@@ -71,7 +64,6 @@ def test_an_invocation_that_died_half_way_is_finished_by_the_next(
     with pytest.raises(KeyboardInterrupt):
         fan_out(event(service, queue), service.tracker)
     assert len(received(service, queue)) == sent
-    # When
     service.on_call = None
     answer = fan_out(event(service, queue), service.tracker)
     # Then messages may come twice, but no item is added that nobody can mark

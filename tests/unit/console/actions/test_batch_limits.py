@@ -15,18 +15,13 @@ def path(batch_id: int) -> str:
 
 
 def test_what_is_typed_changes_and_what_is_empty_stays(service, person, makes) -> None:
-    # Given
     batch, _ = makes.batch(5, stall_after=600)
-    # When
     asked = person.look(path(batch.batch_id))
-    # Then
     assert "What you leave empty stays as it is." in text_of(asked)
     assert "Stall time 600 s" in text_of(asked)
     assert buttons_of(asked) == ["Change the limits"]
-    # When
     typed = {"deadline": "2h", "tolerated_failures": "5%", "min_sample": "20", "milestones": "50, 90%"}
     done = person.press(path(batch.batch_id), **typed, stall_after="")
-    # Then
     after = makes.ledger.status(batch.batch_id).batch
     assert after.deadline == service.clock.now() + 7_200_000
     assert after.tolerated_failures == Tolerance(percent=5.0, min_sample=20)
@@ -38,7 +33,6 @@ def test_what_is_typed_changes_and_what_is_empty_stays(service, person, makes) -
     assert (entry.record.action, entry.asked) == ("changeLimits", typed)
     # When milestones and the stall are taken away
     person.press(path(batch.batch_id), milestones="none", stall_after="0")
-    # Then
     after = makes.ledger.status(batch.batch_id).batch
     assert (after.milestones, after.stall_after) == ((), 0)
 

@@ -25,17 +25,12 @@ def state(makes: Makes, batch_id: int) -> State:
 
 class TestClose:
     def test_it_says_how_many_items_it_waits_for(self, person, makes) -> None:
-        # Given
         batch, _ = makes.batch(500, done=312)
-        # When
         asked = person.look(path(batch.batch_id, "close"))
-        # Then
         assert "It completes when the 188 items that are not done are done." in text_of(asked)
         assert buttons_of(asked) == ["Close the batch at 500 items"]
         assert state(makes, batch.batch_id) is State.OPEN
-        # When
         done = person.press(path(batch.batch_id, "close"))
-        # Then
         assert "It has 500, and 188 items are not done yet." in text_of(done)
         assert state(makes, batch.batch_id) is State.CLOSED
 
@@ -58,9 +53,7 @@ class TestClose:
         # Given a batch that is cancelled between the read and the call
         batch, _ = makes.batch(5)
         makes.tracker.cancel(batch.batch_id)
-        # When
         outcome = batches._close(_press(person), batch)
-        # Then
         assert outcome.says == "Nothing was done: the batch is cancelled by now."
 
     def test_a_frame_is_not_closed_by_hand(self, person, makes) -> None:
@@ -70,16 +63,11 @@ class TestClose:
 
 class TestCancel:
     def test_it_says_how_many_items_are_given_up(self, person, makes) -> None:
-        # Given
         batch, _ = makes.batch(500, done=312)
-        # When
         asked = person.look(path(batch.batch_id, "cancel"))
-        # Then
         assert buttons_of(asked) == ["Cancel 188 items that are not done"]
         assert "This cannot be undone." in text_of(asked)
-        # When
         done = person.press(path(batch.batch_id, "cancel"))
-        # Then
         assert "The batch is cancelled: 188 items of 500 were not done." in text_of(done)
         assert state(makes, batch.batch_id) is State.CANCELLED
 
@@ -90,16 +78,7 @@ class TestCancel:
         # When 50 more are done before the press
         makes.tracker.ack(items[312:362])
         done = person.send(path(batch.batch_id, "cancel"))
-        # Then the answer counts them
         assert "138 items of 500 were not done" in text_of(done)
-
-    def test_once_more_changes_nothing(self, person, makes) -> None:
-        batch, _ = makes.batch(5)
-        person.press(path(batch.batch_id, "cancel"))
-        assert "Nothing was done. The batch has ended: it is cancelled." in text_of(
-            person.send(path(batch.batch_id, "cancel"))
-        )
-        assert len([event for event in person.console.log.entries() if event.result == "done"]) == 1
 
     def test_a_batch_that_completed_meanwhile_stays_complete(self, person, makes) -> None:
         batch, items = makes.batch(2)
@@ -115,22 +94,15 @@ class TestCancel:
         buffer = makes.tracker.buffers.define("stage", 5)
         assert "not cancelled by hand" in text_of(person.look(path(buffer.batch_id, "cancel")))
 
-    def test_an_answer_that_was_lost_is_told_as_such_and_the_next_press_is_safe(
-        self, service, person, makes
-    ) -> None:
-        # Given
+    def test_an_answer_that_was_lost_is_told_as_such_and_the_next_press_is_safe(self, service, person, makes):
         batch, _ = makes.batch(5)
         person.look(path(batch.batch_id, "cancel"))
         service.on_call = Fault("batches.end", "after")
-        # When
         lost = person.send(path(batch.batch_id, "cancel"))
-        # Then
         assert lost.status_code == 503
         assert "It is safe to press again: nothing is done twice." in text_of(lost)
         assert person.console.log.entries()[0].record.outcome.code == "service-unavailable"
-        # When
         again = person.send(path(batch.batch_id, "cancel"))
-        # Then
         assert "Nothing was done. The batch has ended: it is cancelled." in text_of(again)
 
 
@@ -148,9 +120,7 @@ class TestRemove:
         # Given a batch that was removed
         batch = makes.failed(["disk full"])
         person.press(path(batch.batch_id, "remove"))
-        # When
         again = person.send(path(batch.batch_id, "remove"))
-        # Then
         assert again.status_code == 410
         assert "Nothing was done: batch" in text_of(again)
         assert "Back to the batch" not in text_of(again)
@@ -175,14 +145,10 @@ class TestTargets:
         makes.tracker.close(batch.batch_id)
         makes.tracker.ack(items)
         callbacks.refusing.clear()
-        # When
         asked = person.look(path(batch.batch_id, "redeliver"))
-        # Then
         assert buttons_of(asked) == ["Tell 1 target again"]
         assert "1 target was not told yet, 0 of them never tried" in text_of(asked)
-        # When
         done = person.press(path(batch.batch_id, "redeliver"))
-        # Then
         assert "1 target is told again, of 2." in text_of(done)
         reports = makes.ledger.targets(batch.batch_id).targets
         assert {one.state for one in reports} == {TargetState.DELIVERED}

@@ -41,12 +41,7 @@ def test_an_error_comes_back_from_an_address_and_from_a_form_as_it_was(error) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "ranges"),
-    [
-        ("7", [(7, 8)]),
-        ("0..100", [(0, 100)]),
-        (" 0 .. 100, 250,", [(0, 100), (250, 251)]),
-    ],
+    ("text", "ranges"), [("7", [(7, 8)]), ("0..100", [(0, 100)]), (" 0 .. 100, 250,", [(0, 100), (250, 251)])]
 )
 def test_ranges_are_typed(text, ranges) -> None:
     assert selection_of(asked(range=text)).ranges == tuple(OrdinalRange(*one) for one in ranges)

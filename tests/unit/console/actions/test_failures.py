@@ -30,16 +30,11 @@ def sent(service: InMemoryService, queue: str) -> int:
 
 class TestRedrive:
     def test_all_failures_are_counted_sent_and_said(self, service, person, makes) -> None:
-        # Given
         batch = makes.failed(["disk full"] * 3 + ["no price"] * 2, more=4)
-        # When
         asked = person.look(path(batch.batch_id, "redrive"))
-        # Then nothing was sent yet
         assert buttons_of(asked) == ["Count again", "Send 5 messages again"]
         assert sent(service, makes.queue) == 0
-        # When
         done = person.press(path(batch.batch_id, "redrive"))
-        # Then
         assert "5 messages sent again." in text_of(done)
         assert sent(service, makes.queue) == 5
         (retry,) = makes.tracker.redrives(batch.batch_id)
@@ -119,7 +114,6 @@ class TestRedrive:
         # When two more fail before the press
         makes.fail(dict.fromkeys(makes.ids[batch.batch_id][1:3], "disk full"))
         done = person.send(path(batch.batch_id, "redrive"))
-        # Then
         assert "3 messages sent again." in text_of(done)
         assert sent(service, makes.queue) == 3
 
@@ -146,16 +140,11 @@ class TestRedrive:
 
 class TestRelease:
     def test_held_items_are_counted_and_given_up(self, person, makes) -> None:
-        # Given
         batch = makes.failed(["disk full"] * 3 + ["no price"] * 2, on_failure="hold")
         makes.tracker.close(batch.batch_id)
-        # When
         asked = person.look(path(batch.batch_id, "release"))
-        # Then
         assert buttons_of(asked) == ["Count again", "Give up 5 held items"]
-        # When
         done = person.press(path(batch.batch_id, "release"))
-        # Then
         assert "5 held items given up. The batch is complete." in text_of(done)
         row = makes.ledger.status(batch.batch_id).batch
         assert (row.state, row.failed) == (State.COMPLETE, 5)
@@ -185,18 +174,14 @@ class TestRelease:
         answer = person.send(form_of(person.look(path(batch.batch_id, "release", error=error))))
         while buttons_of(answer):
             answer = person.send(form_of(answer))
-        # Then the others are still held
         assert makes.ledger.status(batch.batch_id, exact=True).batch.failed == 2_100
 
     def test_more_than_one_press_takes_goes_on(self, person, makes, monkeypatch) -> None:
         # Given more failures than one press goes through
         monkeypatch.setattr(action, "PAGES", 2)
         batch = _held(makes, 2_500)
-        # When
         asked = person.look(path(batch.batch_id, "release"))
-        # Then
         assert re.fullmatch(r"Give up at least [1-9]\d\d held items", buttons_of(asked)[-1])
-        # When
         first = person.send(form_of(asked))
         # Then it says how far it got, and goes on from there
         assert re.search(r"[1-9]\d\d held items given up so far\.", text_of(first))
@@ -209,13 +194,10 @@ class TestRelease:
         assert (len(released) > 2, sum(released)) == (True, 2_500)
 
     def test_what_was_given_up_before_an_outage_is_said(self, service, person, makes, monkeypatch) -> None:
-        # Given
         batch = _held(makes, 1_500)
         asked = person.look(path(batch.batch_id, "release"))
-        # When the second page fails
         monkeypatch.setattr(service.services.ledger, "release", _once(service.services.ledger.release))
         done = person.send(form_of(asked))
-        # Then
         so_far = re.search(r"(\d+) held items given up so far\. Then: busy", text_of(done))
         assert so_far
         monkeypatch.undo()

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import doctest
+import logging
 import re
 from dataclasses import replace
 from html import unescape
 from urllib.parse import parse_qsl
 
 import pytest
+from starlette.datastructures import ImmutableMultiDict
 
 from fanin import PutRoute, Register
+from fanin.console.actions import words
+from fanin.console.actions.action import PAGES, TIME_MS, EffectKind, Press, pages
+from fanin.console.actions.log import KEPT, LOGGER, Log, LogEntry
 from fanin.console.actions.subjects import BATCH, BUFFER, REGISTRATION, ROUTE, SUBJECTS, offered
+from fanin.console.actions.words import facts_of, not_done, state_of
 from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
 from fanin.domain.directory import Policy
+from fanin.domain.reports import Progress
 from fanin.errors import BufferNotFound
+from fanin.wire.actions import Action, ActionOutcome, Caller, CallerKind
 from tests.unit.console.pressing import Person, buttons_of, text_of
 
 
@@ -57,7 +66,6 @@ class TestButtons:
     """The parts of pages that lead to questions."""
 
     def test_each_subject_has_a_row_of_them(self, service, person, makes) -> None:
-        # Given
         services = service.services
         services.buffers.define("stage", 5)
         services.routing.put(PutRoute("orders", {"source": ["a"]}, "shop"))
@@ -71,7 +79,6 @@ class TestButtons:
         }
         reader = Person(service, write=False)
         for subject in SUBJECTS:
-            # When
             html = person.console.templates.render(f"{subject.kind}_buttons.html", **given[subject.kind])
             # Then every link of it leads to a question
             links = re.findall(r'href="([^"]+)"', html)
@@ -85,9 +92,7 @@ class TestButtons:
         # Given a batch that holds failed items
         batch = makes.failed(["x"], on_failure="hold")
         for macro, action in (("redrive_group", "redrive"), ("release_group", "release")):
-            # When
             html = person.console.templates.macro("actions_parts.html", macro, batch, error)
-            # Then
             assert "<script>" not in html
             (link,) = re.findall(r'href="([^"]+)"', html)
             path, _, query = unescape(link).partition("?")
@@ -113,18 +118,13 @@ class TestLimit:
     PATH = "/buffers/stage/actions/limit"
 
     def test_it_says_that_it_drains_first(self, service, person) -> None:
-        # Given
         buffers = service.services.buffers
         buffers.define("stage", 5)
         buffers.put("stage", ["a", "b"])
-        # When
         asked = person.look(self.PATH)
-        # Then
         assert "puts are rejected until the 2 payloads in it are done." in text_of(asked)
         assert buttons_of(asked) == ["Change the limit of stage"]
-        # When
         done = person.send(self.PATH, limit="8")
-        # Then
         assert "The limit was 5, and is 8. 2 payloads in it are to be done first." in text_of(done)
         assert buffers.status("stage").buffer.limit == 8
         # And once more changes nothing
@@ -154,9 +154,7 @@ class TestLimit:
         service.services.buffers.define("stage", 5)
         person.look(self.PATH)
         service.services.buffers.delete("stage")
-        # When
         answer = person.send(self.PATH, limit="8")
-        # Then
         assert answer.status_code == 404
         assert "Nothing was done: " in text_of(answer)
         with pytest.raises(BufferNotFound):
@@ -179,16 +177,12 @@ class TestRoute:
         service.services.routing.put(PutRoute("orders", pattern, "shop", policy))
         for name in ("a", "b"):
             service.services.directory.register(Register("shop", name, service.queue(channel=True)))
-        # When
         asked = person.look(self.PATH)
-        # Then
         assert get in text_of(asked)
         assert '{"source": ["</script>&"]}' in text_of(asked)
         assert "</script>&" not in asked.text
         assert buttons_of(asked) == ["Delete the route orders"]
-        # When
         done = person.send(self.PATH)
-        # Then
         assert "The route orders is deleted." in text_of(done)
         assert list(service.services.routing.page().routes) == []
         # And once more
@@ -201,21 +195,88 @@ class TestRegistration:
     PATH = "/directory/shop/a/actions/deregister"
 
     def test_it_says_what_is_not_sent_any_more(self, service, person) -> None:
-        # Given
         queue = service.queue(channel=True)
         service.services.directory.register(Register("shop", "a", queue, {"zone": "<eu>"}))
-        # When
         asked = person.look(self.PATH)
-        # Then
         assert "What is sent to the topic shop from now on no longer reaches a." in text_of(asked)
         assert "zone=<eu>" in text_of(asked)
         assert buttons_of(asked) == ["Deregister a"]
-        # When
         done = person.send(self.PATH)
-        # Then
         assert "a is deregistered from shop." in text_of(done)
         assert list(service.services.directory.page("shop").registrations) == []
         # And once more
         again = person.send(self.PATH)
         assert again.status_code == 404
         assert "Nothing was done: " in text_of(again)
+
+
+# What an action says and does, and how far one press goes.
+
+
+def test_a_field_is_read_without_blanks_and_is_empty_if_it_was_not_sent(service) -> None:
+    press = Press(service.services, service.clock.now, ImmutableMultiDict([("queue", "  work ")]))
+    assert (press.text("queue"), press.text("limit")) == ("work", "")
+
+
+def test_it_is_bounded_in_pages() -> None:
+    assert list(pages(lambda: 0)) == list(range(PAGES))
+
+
+def test_it_is_bounded_in_time_but_reads_one_page_at_least() -> None:
+    # Given a service that needs so long for each page
+    for each, count in ((TIME_MS * 2, 1), (TIME_MS // 2, 2)):
+        clock = [0]
+        read = 0
+        for _ in pages(lambda clock=clock: clock[0]):  # type: ignore[misc]
+            clock[0] += each
+            read += 1
+        assert read == count
+
+
+# The action log of a console.
+
+
+def entry(number: int = 0, result: EffectKind = EffectKind.DONE) -> LogEntry:
+    record = Action("cancelBatch", {}, Caller(CallerKind.LOCAL, "ada"), ActionOutcome(200), 0)
+    return LogEntry(record, "Cancel", "batch", str(number), ("batches", number), result, "", {})
+
+
+def test_it_keeps_the_last_ones_the_newest_first() -> None:
+    log = Log()
+    for number in range(KEPT + 5):
+        log.add(entry(number))
+    assert [one.subject for one in log.entries()] == [str(number) for number in range(KEPT + 4, 4, -1)]
+
+
+def test_a_failure_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, LOGGER):
+        Log().add(entry(result=EffectKind.FAILED))
+    assert caplog.records[0].levelno == logging.WARNING
+
+
+# Numbers in sentences, and how far a batch is.
+
+
+def test_examples_hold() -> None:
+    assert doctest.testmod(words).attempted > 0
+    assert doctest.testmod(words).failed == 0
+
+
+def test_what_is_not_done_has_the_bounds_of_what_is(service) -> None:
+    batch = service.tracker.open()
+    service.tracker.add(batch.batch_id, 1_000)
+    row = replace(service.services.ledger.status(batch.batch_id).batch, failed=2, held=3)
+    progress = Progress(row, 100, 163)
+    assert not_done(progress) == (837, 900)
+    assert facts_of(progress) == (
+        ("State", "open"),
+        ("Items", "1,000"),
+        ("Not done", "837 to 900 items"),
+        ("Failed", "2"),
+        ("Held", "3"),
+    )
+
+
+def test_a_state_is_said_in_words(service) -> None:
+    batch = replace(service.tracker.open(), state=State.TIMED_OUT)
+    assert state_of(batch) == "timed out"

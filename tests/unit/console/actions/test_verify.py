@@ -70,7 +70,6 @@ def test_disagreements_are_shown_and_repaired_only_if_it_is_asked(service, perso
     # When it is asked without the tick, and with it
     only = person.press(path(batch.batch_id))
     both = person.press(path(batch.batch_id), repair="yes")
-    # Then
     assert ledger.seen == [(None, False), (None, True)]
     assert "60 disagreements found and not repaired." in text_of(only)
     assert "word <b>0</b>" in text_of(only)
@@ -85,12 +84,9 @@ def test_it_goes_through_a_bounded_number_of_pages_and_then_says_how_far(service
     pages = [Verdict(batch, 100, (), cursor=str(number)) for number in range(PAGES + 1)]
     ledger = Pages(makes.ledger, [*pages, Verdict(batch, 50)])
     person = Person(service, With(service.services, ledger))
-    # When
     first = person.press(path(batch.batch_id), repair="yes")
-    # Then
     assert len(ledger.seen) == PAGES
     assert "2,000 items that are not done were looked at so far." in text_of(first)
-    # When it goes on
     rest = person.send(form_of(first))
     # Then it begins where it stopped, and repairs as before
     assert ledger.seen[PAGES:] == [("19", True), ("20", True)]

@@ -59,9 +59,7 @@ class TestReadOnly:
         writer.look(cancel(batch_id))
         reader.browser.cookies = writer.browser.cookies
         reader.token = writer.token
-        # When
         answers = [reader.look(cancel(batch_id)), reader.send(cancel(batch_id))]
-        # Then
         for answer in answers:
             assert answer.status_code == 403
             assert "This console is read-only" in text_of(answer)
@@ -97,9 +95,7 @@ class TestForgery:
         ],
         ids=["without a token", "in the address", "of another session", "two tokens"],
     )
-    def test_with_another_token_than_that_of_the_session(
-        self, service, person, batch_id, query, body
-    ) -> None:
+    def test_with_another_token_than_that_of_the_session(self, service, person, batch_id, query, body):
         other = Person(service)
         other.look(cancel(batch_id))
         tokens = {"mine": person.token, "theirs": other.token}
@@ -174,15 +170,12 @@ class TestPages:
 
 
 def test_each_press_is_in_the_log_with_who_and_what(service, batch_id, caplog) -> None:
-    # Given
     person = Person(service, caller="ada")
     person.look(cancel(batch_id))
-    # When
     with caplog.at_level(logging.INFO, LOGGER):
         person.send(f"{cancel(batch_id)}?error=a%0Ab", note="")
         person.send(cancel(batch_id))
         person.send("/batches/1/actions/cancel")
-    # Then
     missing, again, first = person.console.log.entries()
     assert (first.action, first.kind, first.subject) == ("Cancel", "batch", str(batch_id))
     assert (first.result, first.asked) == ("done", {"error": "a\nb"})
@@ -212,9 +205,7 @@ def test_a_server_that_knows_the_caller_says_so(service, batch_id) -> None:
         await app({**scope, "fanin.caller": caller}, receive, send)
 
     person.browser = TestClient(server, base_url=ORIGIN, follow_redirects=False)
-    # When
     person.press(cancel(batch_id))
-    # Then
     assert person.console.log.entries()[0].record.caller == caller
 
 
@@ -245,7 +236,6 @@ def test_a_press_that_breaks_is_in_the_log(service, batch_id, caplog) -> None:
         raise ZeroDivisionError
 
     person.console.fanin = Answered(service.services, broken)  # type: ignore[assignment]
-    # When somebody presses
     with pytest.raises(ZeroDivisionError):
         person.send(cancel(batch_id))
     # Then the log has it, with an outcome that promises nothing
@@ -301,7 +291,6 @@ def test_a_full_log_stays_under_100_kb(service) -> None:
         seen += re.findall(r'href="/batches/(\d+)"', answer.text)
         following = re.search(r'href="(/log\?after=\d+)"', answer.text)
         address = following[1] if following else None
-    # Then each entry was there once
     assert seen == [str(number) for number in reversed(range(KEPT))]
 
 

@@ -151,7 +151,6 @@ class TestCalls:
         watched = reader(batch_id)
         watched.read()
         calls.clear()
-        # When somebody watches for a minute
         for item in group[:60]:
             service.advance(SOON)
             service.tracker.ack(item)
@@ -169,14 +168,10 @@ class TestCalls:
         service.advance(SOON)
         service.tracker.ack(group[:50])
         assert watched.read().details.missing.ranges[0].start == 0
-        # When they are over
         service.advance(milliseconds(DETAILS_EVERY_MS))
-        # Then it is there
         assert watched.read().details.missing.ranges[0].start == 50
 
-    def test_a_batch_without_progress_is_diagnosed_and_not_again_for_five_minutes(
-        self, service, reader
-    ) -> None:
+    def test_a_batch_without_progress_is_diagnosed_and_not_again_for_five_minutes(self, service, reader):
         batch_id, _ = batch_of(service, 100)
         calls = counted(service)
         watched = reader(batch_id)
@@ -271,9 +266,7 @@ class TestLive:
         shown = watched.read()
         assert not shown.heading.exact
         assert not shown.over
-        # When a minute has passed
         service.advance(milliseconds(SETTLED_MS + 1))
-        # Then nothing more is expected
         assert watched.read().over
 
     def test_its_end_shows_what_is_missing_at_once(self, service, reader) -> None:

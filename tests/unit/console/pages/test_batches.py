@@ -55,7 +55,6 @@ def test_every_batch_is_on_one_page_when_paging_through(service, browse) -> None
     opened(service, *keys)
     # When one follows the links to the end
     seen = [name for page in pages_from(browse(), "/batches") for name in names(page)]
-    # Then each was shown once
     assert sorted(seen) == sorted(keys)
 
 
@@ -84,7 +83,6 @@ def test_a_search_by_metadata_leads_to_the_other_states(service, browse) -> None
     # When it is searched as the field above all pages does
     browser = browse()
     page = browser.get("/batches", params={"search": "team=blue"}).text
-    # Then one link finds it
     assert names(page) == []
     assert "Only batches that are open are searched." in page
     links = [unescape(link) for link in re.findall(r'href="([^"]*state=cancelled[^"]*)"', page)]
@@ -122,8 +120,7 @@ def test_a_search_for_a_number_finds_a_user_key(service, browse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sort", "order"),
-    [("items", ["c", "b", "a"]), ("created", ["c", "b", "a"]), ("failed", ["b", "a", "c"])],
+    ("sort", "order"), [("items", ["c", "b", "a"]), ("created", ["c", "b", "a"]), ("failed", ["b", "a", "c"])]
 )
 def test_a_page_can_be_sorted(service, browse, sort, order) -> None:
     for size, key in enumerate("abc", 1):

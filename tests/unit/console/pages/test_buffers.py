@@ -133,10 +133,8 @@ def test_every_buffer_is_on_one_page_when_paging_through(service, browse) -> Non
     names = [f"b{number:02}" for number in range(2 * SHOWN + 3)]
     for name in names:
         filled(service, name)
-    # When one follows the links
     pages = pages_from(browse(), "/buffers")
     seen = [name for page in pages for name in re.findall(r'class="name" href="/buffers/([^"]*)"', page)]
-    # Then each was shown once
     assert seen == names
 
 

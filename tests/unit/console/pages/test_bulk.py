@@ -64,7 +64,6 @@ def test_the_question_has_the_numbers_of_all_and_each_is_redriven_and_logged(ser
     person = Person(service)
     listed = person.look("/batches?state=complete")
     link = unescape(re.findall(r'href="(/batches/actions/redrive[^"]*)"', listed.text)[0])
-    # When somebody asks
     asked = person.look(link)
     assert "Of the 4 batches that the list shows, 3 are affected: 6 messages" in text_of(asked)
     assert buttons_of(asked) == ["Redrive 3 batches: 6 messages to send again"]

@@ -164,10 +164,8 @@ def test_every_route_is_on_one_small_page_when_paging_through(service, browse) -
     wanted = [f"{number:03}" + "r" * 37 for number in range(2 * SHOWN + 3)]
     for name in wanted:
         put(service, name, "t" * 128, {"source": ["'" * 2_000]}, attributes={"'" * 64: "'" * 256})
-    # When one follows the links
     pages = pages_from(browse(), "/routes")
     seen = [name for page in pages for name in re.findall(r'class="name" href="/routes/([^"]*)"', page)]
-    # Then each was shown once
     assert seen == wanted
 
 

@@ -100,7 +100,6 @@ def test_what_has_happened_is_shown_in_order_of_time(service, browse) -> None:
     service.services.ledger.mark([Failure(group[1], "x", KeptMessage("m"), source=queue)]).whole()
     service.advance(hour)
     retry = service.services.redrives.redrive(batch.batch_id).batch_id
-    # Then the timeline says so
     day = "2026-11-23"
     shown = moments(browse().get(f"/batches/{batch.batch_id}/events").text)
     assert shown[:4] == [

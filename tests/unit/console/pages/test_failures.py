@@ -1,14 +1,19 @@
+""""""
+
 from __future__ import annotations
 
 import re
 from html import unescape
 
 import pytest
+from markupsafe import escape
 
 from fanin import Failure
-from fanin.console.pages.failures import BODY, CALLS, GROUPS, LOOKED_AT, ROWS
+from fanin.console.pages.excerpts import Excerpt, beginning, excerpts, shown_json
+from fanin.console.pages.failures import BODY, CALLS, GROUPS, LOOKED_AT, REDRIVES, ROWS
 from fanin.console.rendering import error_key, queue_name
 from fanin.domain.failures import KeptMessage, MessageAttribute
+from fanin.domain.redrives import OrdinalRange, Redrive
 from tests.unit.console.calls import counted
 from tests.unit.console.looking import HOSTILE, following, pages_from, text_of
 
@@ -50,7 +55,6 @@ class TestByError:
         browser = browse()
         page = browser.get(f"/batches/{batch_id}/failures").text
         address = f"/batches/{batch_id}/failures?error="
-        # When one follows the links
         assert f'href="{address}{error_key("rare")}"' in page
         # Then each failure of the error is listed once, and no other
         assert all_items(browser, address + error_key("rare")) == list(range(7, 400, 50))
@@ -146,9 +150,7 @@ class TestOne:
         assert browse().get(f"/batches/{batch_id}/failures/0/body").status_code == 404
 
     @pytest.mark.parametrize("sign", ["x", "&", "💥", '"'])
-    def test_the_beginning_of_a_large_message_is_shown_and_all_of_it_is_a_file(
-        self, service, browse, sign
-    ) -> None:
+    def test_the_beginning_of_a_large_message_is_shown_and_all_of_it_is_a_file(self, service, browse, sign):
         # Given a message of 256 KB, with attributes of as many
         body = sign * (262_144 // len(sign.encode()))
         attributes = {f"a{at}": MessageAttribute("String", sign * 28_000) for at in range(9)}
@@ -200,3 +202,121 @@ def test_a_queue_is_named(queue, name) -> None:
 def test_a_key_of_an_error_is_short_and_its_own() -> None:
     assert error_key("a") == error_key("a") != error_key("b")
     assert len(error_key("\ud800" * 256)) == 16
+
+
+def html(text: str) -> int:
+    return len(str(escape(text)).encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "shown", "size"),
+    [
+        ("ok", 10, "ok", 2),
+        ("x" * 5000, 4096, "x" * 4096, 5000),
+        ("ü" * 10, 5, "üü", 20),  # bytes are counted, and no character is cut in two
+    ],
+)
+def test_a_long_text_is_cut_and_says_how_long_it_is(text, most, shown, size) -> None:
+    (one,) = excerpts([text], most=most, room=10_000)
+    assert (one.text, one.size, one.cut) == (shown, size, shown != text)
+
+
+@pytest.mark.parametrize("character", [*"a&\"'<>\n\x0b", "ü", "€", "😀"])
+def test_the_room_is_that_of_the_html(character) -> None:
+    found = excerpts([character * 500] * 7, most=400, room=1000)
+    assert sum(html(one.text) for one in found) <= 1000
+
+
+def test_what_short_texts_do_not_need_is_for_those_that_follow() -> None:
+    *_, last = excerpts(["x", "y", "z" * 500], most=1000, room=300)
+    assert len(last.text) == 298
+
+
+def test_each_text_has_its_share_whatever_came_before() -> None:
+    first, second = excerpts(["x" * 500, "y" * 500], most=1000, room=300)
+    assert (len(first.text), len(second.text)) == (150, 150)
+
+
+def test_half_a_surrogate_pair_does_not_break_the_page() -> None:
+    (one,) = excerpts(["a\ud800b"], most=100, room=100)
+    assert one.text == "a\\ud800b"
+
+
+def test_the_length_is_that_of_the_whole_text() -> None:
+    assert Excerpt("", 1023, cut=True).length == "1023 bytes"
+    assert Excerpt("", 1536, cut=True).length == "1.5 KB"
+    assert Excerpt("", 200 * 1024, cut=True).length == "200.0 KB"
+
+
+def test_json_is_shown_with_its_own_characters_or_says_that_it_cannot_be_written() -> None:
+    assert shown_json({"a": "ü\n"}) == '{"a": "ü\\n"}'
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown_json(deep).startswith("(not shown:")
+
+
+def test_a_beginning_is_cut_by_characters_and_by_what_it_takes_in_a_page() -> None:
+    assert beginning("abc", 9, escaped=9) == ("abc", 3)
+    assert not beginning("abc", 9, escaped=9).cut
+    assert beginning("abcdef", 4, escaped=9) == ("abcd", 6)
+    cut = beginning("&" * 100, 100, escaped=50)
+    assert cut.cut
+    assert 0 < len(cut.text) <= 10
+
+
+def ended(service, failures: int, reason: str = "no stock") -> int:
+    """A batch that has ended with failures, the first of them without a message."""
+    queue = service.queue()
+    with service.tracker.batch() as batch:
+        group = list(batch.add(failures))
+    kept = [Failure(item, reason, KeptMessage("m"), source=queue) for item in group[1:]]
+    service.services.ledger.mark([Failure(group[0], reason), *kept]).whole()
+    return batch.id
+
+
+def test_a_redrive_is_shown_with_what_became_of_the_failures(service, browse) -> None:
+    batch_id = ended(service, 5)
+    redrive = service.services.redrives.redrive(batch_id)
+    page = browse().get(f"/batches/{batch_id}/redrives").text
+    assert "finished all 4 0 1 items 0 \u2013" in text_of(page)
+    assert f'<a href="/batches/{redrive.batch_id}">' in page
+
+
+def test_a_parent_leads_to_its_children_and_they_lead_back(service, browse) -> None:
+    tracker = service.tracker
+    with tracker.batch(user_key="parent") as parent:
+        items = list(parent.add(2))
+    with tracker.batch(user_key="good", parent_item=items[0]) as good:
+        tracker.ack(good.add(1))
+    with tracker.batch(user_key="bad", parent_item=items[1]) as bad:
+        tracker.fail(bad.add(1)[0], "no price")
+    page = text_of(browse().get(f"/batches/{parent.id}/children").text)
+    assert page.index("bad") < page.index("good")
+    assert f'href="/batches/{parent.id}"' in browse().get(f"/batches/{bad.id}").text
+    assert [one.user_key for one in tracker.iter_batches("complete", parent=parent.id)] == ["good", "bad"]
+
+
+def test_a_selection_is_shown(service, browse) -> None:
+    batch_id = ended(service, 5, HOSTILE)
+    errors = [service.services.ledger.errors(batch_id).errors[0].error]
+    service.services.redrives.redrive(batch_id, Redrive(errors=errors, ranges=[OrdinalRange(1, 3)]))
+    page = browse().get(f"/batches/{batch_id}/redrives").text
+    assert "1 \u2013 2" in text_of(page)
+    assert "&lt;script&gt;alert" in page
+    assert "<script>alert" not in page
+
+
+def test_every_redrive_is_on_one_page_when_paging_through(service, browse) -> None:
+    count = 2 * REDRIVES + 3
+    batch_id = ended(service, count + 1)
+    for at in range(count):
+        service.services.redrives.redrive(batch_id, Redrive(ranges=[OrdinalRange(at + 1, at + 2)]))
+    pages = pages_from(browse(), f"/batches/{batch_id}/redrives")
+    seen = [at for page in pages for at in re.findall(r'<td class="text">(\d+) \u2013 ', page)]
+    assert sorted(map(int, seen)) == list(range(1, count + 1))
+
+
+def test_a_batch_without_redrives_says_so(service, browse) -> None:
+    batch_id = ended(service, 2)
+    assert "None of its failures was sent again" in browse().get(f"/batches/{batch_id}/redrives").text

@@ -73,7 +73,6 @@ def test_every_missing_range_is_on_one_page_when_paging_through(service, browse)
     # Given a frame with more ranges than two pages have
     frame_id = opened(service, 5 * SHOWN)
     handle(service, frame_id, *range(1, 5 * SHOWN, 2))
-    # When one follows the links
     *_, last = pages = list(pages_from(browse(), f"/frames/{frame_id}"))
     seen = [start for page in pages for start in re.findall(r'<tr><td class="figure">(\d+)<', page)]
     # Then each was shown once, and the last page leads back to the first

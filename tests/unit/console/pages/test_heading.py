@@ -171,7 +171,6 @@ def test_relations_are_links(service, browse) -> None:
         group = list(child.add(2))
     queue = service.queue()
     service.services.ledger.mark([Failure(one, "x", KeptMessage("m"), source=queue) for one in group]).whole()
-    # When its failures are redriven
     retry = service.services.redrives.redrive(child.id).batch_id
     # Then it links to its parent and to the batch that retries it, and that one links back
     page = browse().get(f"/batches/{child.id}").text
@@ -218,6 +217,5 @@ def test_a_page_is_the_same_over_https(service, tab) -> None:
         TestClient(console(fanin, Options(sessions=False), now=service.clock.now)).get(address(batch.id, tab))
         for fanin in (https(Gateway(service.services)), service.services)
     ]
-    # Then both show the same
     assert pages[0].status_code == 200
     assert pages[0].text == pages[1].text

@@ -26,7 +26,6 @@ def test_counts_of_states_are_whole_and_of_too_many_at_least(service, browse, sh
     with service.tracker.batch() as batch:
         group = batch.add(2)
     service.tracker.ack(group)
-    # Then they are all counted
     counts = {str(state): count for state, count in shown().counts.items()}
     assert counts["open"] == (LOOKED_AT + 3, False)
     assert counts["complete"] == (1, False)
@@ -53,7 +52,6 @@ def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse) ->
     for _ in range(SHOWN + 4):
         with tracker.batch() as batch:
             tracker.fail([Failure(batch.add(1)[0], "no price")])
-    # When the page is read
     found = shown()
     # Then the stalled one is the first, and the counts are whole
     listed = len(found.attention)  # as many as one request may read
@@ -82,7 +80,6 @@ def test_the_page_makes_a_bounded_number_of_calls(service, browse) -> None:
         service.tracker.buffers.define(f"buffer-{number}", 5)
     calls: Counter[str] = Counter()
     service.on_call = lambda access, when: calls.update([access] if when == "before" else [])
-    # When the page is read
     page = browse().get("/")
     # Then it lists what lives, asks for as many batches as it shows, and stays small
     assert calls["batches.page"] == 2

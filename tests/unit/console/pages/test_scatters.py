@@ -80,7 +80,6 @@ def test_recipients_are_shown_by_their_state(service, queue, browse) -> None:
     )
     service.services.scatters.reply([Reply(items[0], {"km": 7}, totals={"km": 7}), Reply(items[3], [1])])
     service.tracker.fail([Failure(items[1], "engine off")])
-    # Then each stands among its kind
     page = browse().get(f"/scatters/{batch_id}").text
     missing, failed, replied = page.split('<tr class="group">')[1:]
     assert "car 2" in missing

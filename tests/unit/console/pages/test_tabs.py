@@ -84,7 +84,6 @@ def test_targets_are_shown_with_what_became_of_them(service, browse) -> None:
     assert "1 sqs ends any end pending 0" in text_of(page)
     assert "2 webhook https://hooks.example.com/… any other end pending 0" in text_of(page)
     assert "very-secret" not in page
-    # When it ends
     service.tracker.ack(group)
     # Then the queue was told, and the webhook did not want to be
     shown = text_of(browser.get(address).text)
@@ -203,7 +202,6 @@ def test_missing_ranges_are_listed_with_group_ids_that_can_be_used(service, brow
     # When the items of the groups on the page are acknowledged
     groups = re.findall(r'<code class="copy">([^<]*)</code>', page)
     service.services.ledger.mark([ItemRange(group) for group in groups]).whole()
-    # Then nothing is missing
     assert "Nothing is missing." in browse().get(f"/batches/{batch.id}/missing").text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +12,14 @@ from typing import Any
 import pytest
 
 from fanin import errors
-from fanin.domain.batch import Batch, OnFailure, OpenBatch
+from fanin.app.ledger.service import LedgerService
+from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.marks import Failure
-from fanin.domain.redrives import Selection
+from fanin.domain.redrives import RedriveState, Redriving
+from fanin.domain.reports import ReleasedItems, Verdict
+from fanin.domain.targets import TargetReport, TargetReports, TargetState, TargetType, When
 from fanin.entry import observe
+from fanin.entry.http import results
 from fanin.entry.http.application import application
 from fanin.entry.http.route import HttpRoute, LoggedAction
 from fanin.wire.actions import MAX_TEXT
@@ -109,7 +114,6 @@ def test_expiring_and_removing_say_which_batches_and_how_many(call, ledger, memo
     call("DELETE", f"/v1/batches/{ended.batch_id}")
     memory.clock.advance(60)
     call("DELETE", "/v1/batches", state="open", idle_since="2999-01-01T00:00:00Z")
-    # Then the log says so
     removed, expired = actions()
     assert (removed["action"], removed["object"]) == ("removeBatch", {"batch_id": str(ended.batch_id)})
     assert removed["result"] == {"batches": 1, "items": 0}
@@ -178,8 +182,7 @@ def test_the_old_api_logs_its_actions_too(call, actions: Log) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "query"),
-    [("/verify", None, {"repair": "false"}), ("/redrive", {"dry_run": True}, {})],
+    ("path", "body", "query"), [("/verify", None, {"repair": "false"}), ("/redrive", {"dry_run": True}, {})]
 )
 def test_what_changes_nothing_is_not_logged(call, batch: Batch, actions: Log, path, *, body, query) -> None:
     assert call("POST", f"/v1/batches/{batch.batch_id}{path}", body, **query).status == 200
@@ -218,20 +221,50 @@ def test_a_line_has_neither_the_token_nor_the_keys_of_its_caller(call, batch: Ba
     assert "secret" not in text
 
 
-def test_a_redrive_and_targets_told_again_say_how_many(call, batch: Batch, ledger, actions: Log) -> None:
-    # Given an ended batch with a failure whose message was not kept
-    ledger.release(batch.batch_id, Selection())
-    ledger.cancel(batch.batch_id)
-    # When it is redriven, and its targets are told again
-    call("POST", f"/v1/batches/{batch.batch_id}/redrive", {"errors": ["secret reason"]})
-    call("POST", f"/v1/batches/{batch.batch_id}/targets/redeliver")
-    # Then the log has the counts, and not the error that was selected
-    redrive, targets = actions()
-    assert (redrive["action"], redrive["outcome"]) == ("redriveBatch", {"status": 200})
-    assert {name: redrive["result"][name] for name in ("state", "items", "not_kept")} == {
-        "state": "finished",
-        "items": 0,
-        "not_kept": 1,
+# What actions did: numbers and the service's own words.
+
+
+@pytest.fixture
+def batch_results(ledger: LedgerService) -> Batch:
+    return replace(ledger.open(OpenBatch(user_key="secret")), items=5, state=State.CANCELLED)
+
+
+@pytest.mark.parametrize(("cursor", "more"), [(None, False), ("secret", True)])
+def test_of_a_release_and_a_verdict_whether_there_is_more(
+    batch_results: Batch, cursor, *, more: bool
+) -> None:
+    assert results.of_release(ReleasedItems(batch_results, 4, cursor)) == {
+        "released": 4,
+        "more": more,
+        "state": "cancelled",
+        "items": 5,
     }
-    assert (targets["action"], targets["result"]) == ("redeliverTargets", {"targets": 0})
-    assert "secret" not in json.dumps(actions())
+    assert results.of_verdict(Verdict(batch_results, 3, ("one", "two"), repaired=True, cursor=cursor)) == {
+        "disagreements": 2,
+        "repaired": True,
+        "pending": 3,
+        "more": more,
+    }
+
+
+def test_of_a_redrive_without_the_texts_of_its_selection() -> None:
+    redrive = Redriving(
+        "d1", 7, 8, RedriveState.FINISHED, 5, 1, 2, (3, 4), {"x": 6, "y": 7}, errors=("secret",)
+    )
+    assert results.of_redrive(redrive) == {
+        "batch_id": 8,
+        "redrive": "d1",
+        "state": "finished",
+        "items": 5,
+        "already": 1,
+        "not_kept": 2,
+        "refused": 13,
+    }
+    assert "batch_id" not in results.of_redrive(replace(redrive, batch_id=None))
+
+
+def test_of_targets_how_many_are_in_which_state() -> None:
+    states = (TargetState.PENDING, TargetState.DELIVERED, TargetState.PENDING)
+    reports = [TargetReport(n, TargetType.SQS, When.ANY, "secret", state) for n, state in enumerate(states)]
+    assert results.of_targets(TargetReports(reports)) == {"targets": 3, "delivered": 1, "pending": 2}
+    assert results.of_targets(TargetReports(())) == {"targets": 0}

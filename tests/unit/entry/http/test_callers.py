@@ -9,7 +9,6 @@ import pytest
 from fanin.app.services import Services
 from fanin.domain.access import MAX_NAME, AccessGroup
 from fanin.entry.http.application import application
-from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.table import ROUTES
 from tests.unit.entry.conftest import Client
 
@@ -111,9 +110,7 @@ class TestScopes:
         return Client(application(lambda: Services(ledger.ports), scope_prefix="fanin/"))
 
     @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
-    def test_a_route_is_open_to_the_scopes_of_its_groups_and_to_no_other(
-        self, call: Client, route: HttpRoute
-    ):
+    def test_a_route_is_open_to_the_scopes_of_its_groups_and_to_no_other(self, call, route):
         path = route.path.format(batch_id=7, frame_id=7, ordinal=7, topic="cars", name="x")
         for group in AccessGroup:
             call.authorizer = jwt(f"openid fanin/{group}")

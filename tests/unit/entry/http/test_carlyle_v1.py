@@ -77,7 +77,6 @@ def test_open_and_closed_batches_are_deleted(call, since: str) -> None:
     closed = call("DELETE", f"{EXACT}/closed", since=since)
     opened = call("DELETE", f"{EXACT}/open", since=since)
 
-    # Then each takes its own
     assert closed.json == {"batchesRemoved": 2, "itemsRemoved": 4}
     assert opened.json == {"batchesRemoved": 1, "itemsRemoved": 2}
 

@@ -205,7 +205,6 @@ def test_a_listing_of_what_needs_attention_reads_what_is_wrong_and_few_rows() ->
             break
         cursor = {"cursor": answer.json["cursor"]}
 
-    # Then it is the hundred
     assert (found, counts) == (100, {"held": 100})
 
 

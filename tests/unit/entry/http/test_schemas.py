@@ -117,7 +117,6 @@ def test_no_component_has_a_field_of_its_own_name() -> None:
 def test_fields_of_one_kind_have_words_of_their_own() -> None:
     # Given fields that share one schema where they are declared
     shared = ("items", "failed", "acked", "targets")
-    # When the document describes them
     told = [SCHEMAS["Batch"]["properties"][name]["description"] for name in shared]
     # Then none has the words of another
     assert len(set(told)) == len(shared)

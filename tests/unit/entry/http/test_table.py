@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -10,11 +11,14 @@ from collections import Counter
 import pytest
 
 from fanin import names
+from fanin.app.api import Buffers, Diagnostics, Directory, Frames, Ledger, Redrives, Routing, Scatters
 from fanin.domain.access import AccessGroup
+from fanin.domain.limits import MAX_PAGE
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
+from fanin.entry.http.v1.parameters import paged
 from fanin.wire.shapes import SHAPES
 
 
@@ -137,3 +141,43 @@ def test_the_document_is_of_all_routes(call) -> None:
     assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == {
         (route.method, route.path) for route in ROUTES
     }
+
+
+# Pages of listings: what a query may ask for, and what the use case gets.
+
+
+LISTINGS = {
+    "listBatches": Ledger.list,
+    "listAttention": Diagnostics.attention,
+    "listMissing": Ledger.missing,
+    "listResults": Ledger.results,
+    "listFailures": Ledger.failures,
+    "listRedrives": Redrives.redrives,
+    "listReplies": Scatters.replies,
+    "listMissingRecipients": Scatters.missing_recipients,
+    "listFailedRecipients": Scatters.failed_recipients,
+    "getFrame": Frames.status,
+    "listBuffers": Buffers.list,
+    "listTopic": Directory.page,
+    "listRoutes": Routing.page,
+}
+
+
+def test_a_page_has_a_bound_and_a_default() -> None:
+    assert paged()["limit"].schema == {
+        "type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 100,
+    }  # fmt: skip
+    assert paged(5, 3)["limit"].schema["maximum"] == 5
+    assert paged(5, 3)["limit"].schema["default"] == 3
+
+
+def test_every_listing_is_a_page_of_a_use_case() -> None:
+    assert {route.operation for route in ROUTES if "limit" in route.optional} == set(LISTINGS)
+
+
+@pytest.mark.parametrize("operation", LISTINGS)
+def test_the_default_that_the_document_names_is_that_of_the_use_case(operation: str) -> None:
+    (route,) = [route for route in ROUTES if route.operation == operation]
+    asked = inspect.signature(LISTINGS[operation]).parameters
+    assert route.optional["limit"].schema["default"] == asked["limit"].default
+    assert asked["cursor"].default is None

@@ -109,9 +109,7 @@ def test_work_that_makes_more_is_not_nested(service: Service) -> None:
     assert deepest == [1]
 
 
-def test_a_wait_runs_what_is_due_when_it_is_due(
-    dispatcher: Dispatcher, agenda: Agenda, clock: StandingClock
-) -> None:
+def test_a_wait_runs_what_is_due_when_it_is_due(dispatcher, agenda, clock):
     times: list[int] = []
     for ms in (2_000, 1_000, 3_001):
         agenda.at(ms, lambda: times.append(clock.now()))
@@ -121,9 +119,7 @@ def test_a_wait_runs_what_is_due_when_it_is_due(
     assert clock.now() == 3_000
 
 
-def test_a_wait_ends_early_when_it_is_ready(
-    dispatcher: Dispatcher, agenda: Agenda, clock: StandingClock
-) -> None:
+def test_a_wait_ends_early_when_it_is_ready(dispatcher, agenda, clock):
     done: list[str] = []
     agenda.at(1_000, lambda: done.append("a"))
     agenda.at(2_000, lambda: done.append("b"))
@@ -145,9 +141,7 @@ def test_work_may_wait_for_other_work(dispatcher: Dispatcher, service: Service, 
     assert clock.now() == 1_000
 
 
-def test_work_that_waits_for_its_own_threads_does_not_wait_for_ever(
-    dispatcher: Dispatcher, service: Service
-) -> None:
+def test_work_that_waits_for_its_own_threads_does_not_wait_for_ever(dispatcher, service):
     done: list[int] = []
 
     def send(n: int) -> None:

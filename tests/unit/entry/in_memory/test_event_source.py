@@ -9,7 +9,7 @@ import pytest
 from fanin.adapters.memory import FixedClock, SeededRandom
 from fanin.adapters.memory.sqs import Queue, QueueStore
 from fanin.client.messages import from_lambda
-from fanin.entry.in_memory.event_source import EventSource, InMemoryLambda, InMemoryMetrics, each
+from fanin.entry.in_memory.event_source import EventSource, InMemoryLambda, each
 
 
 @pytest.fixture
@@ -96,9 +96,7 @@ def test_only_what_is_reported_comes_again(store: QueueStore, queue: Queue, cloc
     ],
     ids=str,
 )
-def test_after_an_error_or_a_malformed_answer_all_messages_come_again(
-    store: QueueStore, queue: Queue, failures: Any
-) -> None:
+def test_after_an_error_or_a_malformed_answer_all_messages_come_again(store, queue, failures):
     queue.send("a", {})
     queue.send("b", {})
     error = failures if isinstance(failures, Exception) else None
@@ -106,9 +104,7 @@ def test_after_an_error_or_a_malformed_answer_all_messages_come_again(
     assert queue.counts() == (0, 2, 0)
 
 
-def test_a_queue_that_hides_nothing_does_not_make_it_go_on_for_ever(
-    store: QueueStore, queue: Queue, clock: FixedClock
-) -> None:
+def test_a_queue_that_hides_nothing_does_not_make_it_go_on_for_ever(store, queue, clock):
     queue.attributes["VisibilityTimeout"] = "0"
     queue.send("a", {})
     handler = Handler(error=RuntimeError("boom"))
@@ -118,9 +114,7 @@ def test_a_queue_that_hides_nothing_does_not_make_it_go_on_for_ever(
     assert source.due() == clock.now() + 1_000
 
 
-def test_a_message_that_was_received_again_meanwhile_is_left_to_its_receiver(
-    store: QueueStore, queue: Queue, clock: FixedClock
-) -> None:
+def test_a_message_that_was_received_again_meanwhile_is_left_to_its_receiver(store, queue, clock):
     # Given a handler so slow that its message is visible again, and received by somebody else
     queue.send("a", {})
 
@@ -133,9 +127,7 @@ def test_a_message_that_was_received_again_meanwhile_is_left_to_its_receiver(
     assert queue.counts() == (0, 1, 0)
 
 
-def test_messages_that_are_dead_by_now_are_work_too(
-    store: QueueStore, queue: Queue, clock: FixedClock
-) -> None:
+def test_messages_that_are_dead_by_now_are_work_too(store, queue, clock):
     # Given a queue with one try a message, and two sources of which that of the dead letters comes first
     grave = store.create("grave", {}, {})
     queue.dead_letters, queue.max_receives = grave, 1
@@ -175,7 +167,3 @@ def test_a_queue_has_the_functions_that_consume_it() -> None:
     (found,) = mappings.list_event_source_mappings(EventSourceArn=ARN)["EventSourceMappings"]
     assert found["FunctionArn"].endswith(":function:importer")
     assert found["State"] == "Enabled"
-
-
-def test_nothing_is_throttled_in_memory() -> None:
-    assert InMemoryMetrics().get_metric_data(MetricDataQueries=[]) == {"MetricDataResults": []}

@@ -10,14 +10,12 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
-from fanin.domain.batch import OpenBatch, State
-from fanin.domain.directory import PutRoute, Register
+from fanin.domain.batch import OpenBatch
 from fanin.domain.targets import Target, TargetType
 from fanin.entry.in_memory.event_source import QueueRecord
 from fanin.entry.in_memory.functions import Functions
 from fanin.entry.in_memory.sources import Dead
 from fanin.errors import ServiceUnavailable
-from tests.unit.app.redrives.conftest import Failed
 from tests.unit.entry.conftest import throttle_word
 
 
@@ -63,27 +61,12 @@ def message(body: Any = "x", item: str | None = None, **attributes: str) -> dict
     }
 
 
-def test_the_notifier_tells_ends_and_nothing_else(
-    memory: Memory, services: Services, functions: Functions
-) -> None:
-    batch = services.ledger.open(OpenBatch())
-    services.ledger.add(batch.batch_id, 1)
-    services.ledger.cancel(batch.batch_id)
-    for change in memory.batches.changes:
-        functions.notifier(change)
-    services.ledger.expire(State.CANCELLED, idle_since=memory.clock.now() + 1)
-    functions.notifier(memory.batches.changes[-1])
-    assert [event.detail_type for event in memory.events.published] == ["Batch Cancelled"]
-
-
 def test_a_job_of_a_scatter_that_is_gone_is_done(functions: Functions) -> None:
     functions.scatter(message({"batch_id": 7, "chunk": 0, "wave": 0}))
     functions.scatter(message({"batch_id": 7, "chunk": None, "wave": 0}))
 
 
-def test_what_an_overload_left_of_an_ack_comes_again(
-    memory: Memory, services: Services, functions: Functions, put_back: list[str]
-) -> None:
+def test_what_an_overload_left_of_an_ack_comes_again(memory, services, functions, put_back):
     # Given a store that takes one word of two
     group = services.ledger.add(services.ledger.open(OpenBatch()).batch_id, 128)
     throttle_word(memory, 2)
@@ -103,43 +86,10 @@ class TestTargets:
         ledger.announce(batch)
         return {"body": json.dumps(memory.target_jobs.waiting.pop()), "attributes": {}}
 
-    def test_a_target_is_told(self, functions: Functions, memory: Memory) -> None:
-        functions.targets(self.job(functions, memory, "up"))
-        assert len(memory.callbacks.told) == 1
-
-    def test_one_that_is_down_comes_again_and_one_that_refuses_is_kept(
-        self, functions: Functions, memory: Memory, dead: list[Dead]
-    ) -> None:
+    def test_one_that_is_down_comes_again_and_one_that_refuses_is_kept(self, functions, memory, dead):
         memory.callbacks.down.add("down")
         with pytest.raises(ServiceUnavailable, match="comes again"):
             functions.targets(self.job(functions, memory, "down"))
         memory.callbacks.refusing.add("never")
         functions.targets(self.job(functions, memory, "never"))
         assert [one.where for one in dead] == ["targets"]
-
-
-def test_the_redriver_goes_on_with_a_redrive() -> None:
-    # Given a redrive that a call has left to the worker after its first pages
-    world = Failed()
-    functions = Functions(world.ports, [], lambda _: None, lambda _: None, lambda _message, _seconds: None)
-    batch = world.failures(9)
-    world.service(at_once=1).redrive(batch.batch_id)
-    (job,) = world.memory.redrives.waiting
-    # When its job comes
-    functions.redriver(message(dict(job)))
-    # Then all is sent
-    assert world.bodies() == {f"body {n}": 1 for n in range(9)}
-
-
-def test_the_directory_follows_registrations_and_routes(
-    memory: Memory, services: Services, functions: Functions
-) -> None:
-    assert not functions.registered
-    services.directory.register(Register("cars", "a", "q"))
-    services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
-    memory.rules.patterns.clear()
-    for change in memory.directory.changes:
-        functions.directory(change)
-    assert [event.detail_type for event in memory.events.published] == [names.INSTANCE_REGISTERED]
-    assert "orders" in memory.rules.patterns
-    assert functions.registered

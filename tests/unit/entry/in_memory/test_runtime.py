@@ -15,7 +15,8 @@ from fanin.adapters.system import SystemRandom
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.directory import Register
 from fanin.domain.scatter import Recipient, Scatter
-from fanin.entry.in_memory.clock import RealClock, StandingClock
+from fanin.entry.in_memory import clock as clocks
+from fanin.entry.in_memory.clock import RealClock, ServiceClock, StandingClock
 from fanin.entry.in_memory.runtime import Runtime
 from fanin.entry.in_memory.sources import PAUSE_MS
 
@@ -68,9 +69,7 @@ class TestCalls:
 
 
 class TestTime:
-    def test_a_deadline_is_met_when_it_is_due_and_not_at_the_end_of_the_wait(
-        self, runtime: Runtime, clock: StandingClock
-    ) -> None:
+    def test_a_deadline_is_met_when_it_is_due_and_not_at_the_end_of_the_wait(self, runtime, clock):
         ledger, start = runtime.services.ledger, clock.now()
         batch = ledger.open(OpenBatch(deadline=start + 1_000))
         runtime.wait(7200)
@@ -107,9 +106,7 @@ class TestTime:
         assert runs.count("batches.page") <= 4
         assert time.monotonic() - begun < 60
 
-    def test_a_receive_that_waits_gets_what_an_alarm_sends_meanwhile(
-        self, runtime: Runtime, clock: StandingClock
-    ) -> None:
+    def test_a_receive_that_waits_gets_what_an_alarm_sends_meanwhile(self, runtime, clock):
         # Given a recipient that let the first message of a scatter go by
         url, start = make_queue(runtime, channel=True, VisibilityTimeout="900"), clock.now()
         runtime.services.scatters.start(Scatter("x", [Recipient("one", url)], timeout=10, max_retries=1))
@@ -175,9 +172,7 @@ class TestRealTime:
     def runtime(self, clock: RealClock) -> Runtime:
         return Runtime(clock, SystemRandom())
 
-    def test_what_is_due_is_done_with_the_next_call(
-        self, runtime: Runtime, clock: RealClock, monkeypatch
-    ) -> None:
+    def test_what_is_due_is_done_with_the_next_call(self, runtime, clock, monkeypatch):
         ledger, now = runtime.services.ledger, clock.now
         batch = ledger.open(OpenBatch(deadline=now() + HOUR_MS))
         assert ledger.status(batch.batch_id).batch.state is State.OPEN
@@ -197,3 +192,31 @@ class TestRealTime:
             pool.submit(later, lambda: runtime.sqs.send_message(QueueUrl=url, MessageBody="x"))
             assert runtime.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
         assert 0.05 < time.monotonic() - begun < 20
+
+
+# Clocks of a service in memory.
+
+
+def test_on_a_standing_clock_time_passes_at_once_and_never_back() -> None:
+    clock = StandingClock(1_000)
+    assert clock.now() == clock.now() == 1_000
+    clock.pass_until(5_000)
+    clock.pass_until(2_000)
+    assert clock.now() == 5_000
+
+
+def test_a_real_clock_sleeps_a_moment_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(clocks.time, "sleep", slept.append)
+    clock = RealClock()
+    clock.pass_until(clock.now() + 60_000)
+    clock.pass_until(clock.now() - 60_000)
+    assert slept == [0.05, 0]
+    assert abs(clock.now() - time.time() * 1000) < 60_000
+
+
+def test_whoever_uses_a_service_gets_the_time_in_the_units_of_the_module_time() -> None:
+    waits: list[float] = []
+    clock = ServiceClock(StandingClock(1_500), waits.append)
+    clock.sleep(2)
+    assert (clock.now(), clock.seconds(), clock.monotonic(), waits) == (1_500, 1.5, 1.5, [2])

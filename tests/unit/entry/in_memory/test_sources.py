@@ -11,7 +11,7 @@ from fanin import names
 from fanin.adapters.memory import Accesses, FixedClock, Memory, MemoryTimers
 from fanin.app.ports.events import Event
 from fanin.app.services import Services
-from fanin.domain.directory import PutRoute, Register
+from fanin.domain.directory import PutRoute
 from fanin.entry.in_memory.sources import PAUSE_MS, TRIES, Alarms, Bus, Dead, Feed, Rate
 
 
@@ -57,9 +57,7 @@ class TestFeed:
         assert not feed.run()
 
     @pytest.mark.parametrize("crash", [SystemExit, KeyboardInterrupt])
-    def test_a_record_survives_the_end_of_the_process(
-        self, clock: FixedClock, dead: list[Dead], crash: type[BaseException]
-    ) -> None:
+    def test_a_record_survives_the_end_of_the_process(self, clock, dead, crash):
         # Given a function that dies twice
         seen: list[str] = []
 
@@ -77,9 +75,7 @@ class TestFeed:
         exhaust(feed)
         assert (seen, dead) == (["a", "a", "a"], [])
 
-    def test_one_that_fails_is_tried_again_and_holds_up_nothing(
-        self, clock: FixedClock, dead: list[Dead]
-    ) -> None:
+    def test_one_that_fails_is_tried_again_and_holds_up_nothing(self, clock, dead):
         # Given a record that fails twice
         function = Function(a=2)
         feed = Feed("f", ["a", "b"], function, clock, dead)
@@ -165,9 +161,7 @@ class TestRate:
         assert calls == ([20] if needed else [])
 
     @pytest.mark.parametrize(("needed", "due"), [(None, None), (0, 10), (10, 10), (11, 20), (95, 100)])
-    def test_it_is_due_at_the_first_call_that_finds_something(
-        self, clock: FixedClock, needed: int | None, due: int | None
-    ) -> None:
+    def test_it_is_due_at_the_first_call_that_finds_something(self, clock, needed, due):
         assert Rate("r", 10, lambda: None, clock, lambda: needed).due() == due
 
     def test_one_that_fails_is_called_the_next_time(self, clock: FixedClock) -> None:
@@ -234,16 +228,6 @@ def test_what_is_not_json_is_refused(bus: Bus) -> None:
         bus.pass_on(of_others(at={1}))
 
 
-def test_an_event_goes_to_the_routes_that_match(bus: Bus, memory: Memory, services: Services) -> None:
-    services.directory.register(Register("desk", "north", "q"))
-    services.routing.put(PutRoute("orders", {"detail": {"kind": ["order"]}}, "desk"))
-    services.routing.put(PutRoute("all", {"source": ["shop"]}, "desk"))
-    tell(bus, of_others(kind="order"))
-    tell(bus, of_others(kind="note"))
-    assert len(memory.channels.queues["q"]) == 3
-    assert not bus.unrouted
-
-
 def test_one_that_nobody_gets_is_unrouted(bus: Bus, services: Services) -> None:
     services.routing.put(PutRoute("orders", {"detail": {"kind": ["order"]}}, "empty topic"[:5]))
     tell(bus, of_others(kind="order"))
@@ -251,9 +235,7 @@ def test_one_that_nobody_gets_is_unrouted(bus: Bus, services: Services) -> None:
     assert [event.detail["kind"] for event in bus.unrouted] == ["order", "note"]
 
 
-def test_instances_of_others_are_registered_and_dropped(
-    bus: Bus, services: Services, dead: list[Dead]
-) -> None:
+def test_instances_of_others_are_registered_and_dropped(bus, services, dead):
     where = {"topic": "cars", "name": "a"}
     tell(bus, of_others(names.INSTANCE_CREATED, **where, channel="q"))
     assert services.directory.get("cars", "a").channel == "q"

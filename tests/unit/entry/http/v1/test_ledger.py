@@ -6,7 +6,9 @@ import pytest
 
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.domain.batch import OpenBatch
+from fanin.domain.marks import Failure
 
 
 def test_a_batch_lives_its_whole_life_over_http(call, memory: Memory) -> None:
@@ -58,32 +60,7 @@ def test_missing_is_told_as_ranges_that_can_be_acknowledged(call) -> None:
     ]
     receipts = call("POST", "/v1/acks", {"marks": missing["ranges"]}).json
 
-    # Then the batch is complete
     assert receipts["batches"][0]["complete"] is True
-
-
-def test_the_same_idempotency_key_opens_once(call, ledger: LedgerService) -> None:
-    # Given a batch that was opened under a key, and has got items
-    key = {"idempotency-key": "run-7"}
-    first = call("POST", "/v1/batches", {"user_key": "nightly"}, headers=key)
-    ledger.add(first.json["batch_id"], 5)
-
-    # When it is opened again, and another request comes with the key
-    repeat = call("POST", "/v1/batches", {"user_key": "nightly"}, headers=key)
-    other = call("POST", "/v1/batches", {"user_key": "daily"}, headers=key)
-
-    # Then it is the same batch, and the other request is refused
-    assert repeat.status == 201
-    assert (repeat.json["batch_id"], repeat.json["items"]) == (first.json["batch_id"], 5)
-    assert other.status == 409
-    assert other.json["type"] == "urn:fanin:problem:idempotency-key-reused"
-
-
-def test_a_listing_says_what_it_needs(call) -> None:
-    needs = "give a state (open, closed, complete, timed_out, cancelled, orphaned), a user_key, or a parent"
-    for query, detail in (({}, needs), ({"user_key": ""}, "user_key"), ({"user_key": "k" * 257}, "user_key")):
-        refused = call("GET", "/v1/batches", **query)
-        assert (refused.status, detail in refused.json["detail"]) == (400, True), refused.text
 
 
 def test_all_options_of_a_batch_come_back(call) -> None:
@@ -138,10 +115,8 @@ def test_bad_entries_are_refused_by_their_places_and_nothing_else(call, ledger: 
     ]
     good = [group[0], {"item": group[2], "totals": {"rows": 7}}, {"failed": group[3], "reason": "no price"}]
 
-    # When
     answer = call("POST", "/v1/acks", {"marks": [*good, *(entry for entry, _ in bad), group[4]]})
 
-    # Then
     assert answer.status == 200
     assert [(one["place"], one["code"]) for one in answer.json["refused"]] == [
         (3 + n, code) for n, (_, code) in enumerate(bad)
@@ -169,24 +144,7 @@ def test_a_batch_has_the_same_fields_whatever_it_was_opened_with(call) -> None:
     assert (plain["totals"], plain["tolerated_failures"], plain["max_items"]) == ({}, None, None)
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ({"on_failure": "hold", "mode": "estimated"}, "open the batch in exact mode"),
-        ({"tolerated_failures": {}}, "needs a count, a percent, or both"),
-        ({"tolerated_failures": {"percent": 101}}, "/tolerated_failures/percent must be"),
-        ({"tolerated_failures": {"count": -1}}, "/tolerated_failures/count must be"),
-        ({"tolerated_failures": {"count": 1, "min_sample": 5}}, "belongs to a percent"),
-    ],
-)
-def test_bad_choices_are_refused_and_open_nothing(call, memory: Memory, body, said) -> None:
-    answer = call("POST", "/v1/batches", body)
-    assert (answer.status, said in answer.json["detail"]) == (400, True), answer.text
-    assert not memory.batches.changes
-
-
 def test_a_batch_that_holds_and_tolerates_over_http(call) -> None:
-    # Given
     tolerated = {"percent": 12.5, "min_sample": 50}
     opened = call("POST", "/v1/batches", {"on_failure": "hold", "tolerated_failures": tolerated}).json
     path = f"/v1/batches/{opened['batch_id']}"
@@ -194,11 +152,9 @@ def test_a_batch_that_holds_and_tolerates_over_http(call) -> None:
     items = [f"{group['batch_id']}:{group['id']}:{n}" for n in range(3)]
     call("POST", f"{path}/close")
 
-    # When
     failures = {"marks": [{"failed": item, "reason": f"no price {item[-1]}"} for item in items]}
     (receipt,) = call("POST", "/v1/acks", failures).json["batches"]
 
-    # Then
     assert (opened["on_failure"], opened["tolerated_failures"], opened["cause"]) == ("hold", tolerated, None)
     assert (receipt["held"], receipt["first"]) == (3, 0)
     row = call("GET", path).json
@@ -208,3 +164,100 @@ def test_a_batch_that_holds_and_tolerates_over_http(call) -> None:
     answer = call("POST", f"{path}/release", {"ranges": [{"from": 0, "to": 1}]}).json
     assert (answer["released"], answer["batch"]["held"], answer["cursor"]) == (1, 2, None)
     assert call("POST", f"{path}/release", {}).json["batch"]["state"] == "complete"
+
+
+# The routes of bounded buffers.
+
+
+def test_rejects_waits_and_depth_are_measured(call, measured) -> None:
+    call("PUT", "/v1/buffers/jobs", {"limit": 1})
+    call("POST", "/v1/buffers/jobs/put", {"payloads": ["a"]})
+    call("POST", "/v1/buffers/jobs/put", {"payloads": ["b"]})
+    call("POST", "/v1/buffers/jobs/take", {"wait": 0})
+    call("GET", "/v1/buffers/jobs")
+    assert measured() == {"BufferRejects": [1.0], "BufferWaitMilliseconds": [0.0], "BufferDepth": [1.0]}
+
+
+def test_a_buffer_whose_record_cannot_be_read_is_counted_and_the_others_listed(
+    call, memory, caplog, measured
+) -> None:
+    call("PUT", "/v1/buffers/jobs", {"limit": 1})
+    memory.directory.put("/buffers", "broken", {"limit": 1}, expires_at=memory.clock.now() // 1000 + 60)
+    measured()
+    caplog.clear()
+
+    listed = call("GET", "/v1/buffers")
+
+    found = measured()
+    assert [one["name"] for one in listed.json["buffers"]] == ["jobs"]
+    assert found == {"BuffersUnreadable": [1.0]}
+    assert [getattr(record, "buffer", None) for record in caplog.records] == ["broken"]
+    assert call("GET", "/v1/buffers/broken").status == 404
+
+
+# The route of the bit picture.
+
+
+def test_a_picture_shows_cells_and_items(call) -> None:
+    # Given 100 items, of which the last one failed, and all before 65 are done
+    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
+    group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 100}).json
+    prefix, path = f"{batch_id}:{group['id']}", f"/v1/batches/{batch_id}/picture"
+    call("POST", "/v1/acks", {"marks": [{"group": prefix, "from": 0, "to": 65}]})
+    call("POST", "/v1/acks", {"marks": [{"failed": f"{prefix}:99", "reason": "no price"}]})
+
+    # When its root and one word below are looked at
+    root = call("GET", path).json
+    below = call("GET", path, level="0", number="1").json
+
+    # Then cells have their words in hexadecimal, and items their states
+    assert {name: root[name] for name in ("level", "number", "root_level", "size", "start", "stop")} == {
+        "level": 1, "number": 0, "root_level": 1, "size": 100, "start": 0, "stop": 100,
+    }  # fmt: skip
+    assert root["items"] == []
+    assert root["cells"][1] == {
+        "number": 1, "start": 64, "stop": 100, "parts": 36, "done_min": 2, "done_max": 2,
+        "failed": 1, "failed_more": False, "word": "00000007fffffffe",
+    }  # fmt: skip
+    assert root["cells"][0]["word"] == "0" * 16
+    assert below["cells"] == []
+    assert [(item["ordinal"], item["state"]) for item in below["items"]] == [
+        (64, "done"), *((n, "pending") for n in range(65, 99)), (99, "failed"),
+    ]  # fmt: skip
+    assert below["items"][0]["leased_until"] is None
+    assert call("POST", "/v1/acks", {"marks": [below["items"][1]["item"]]}).json["batches"][0]["first"] == 1
+
+
+# The routes of redrives, from the event of API Gateway to its answer.
+
+
+QUEUE = "https://sqs/work"
+
+
+@pytest.fixture
+def batch(memory: Memory, ledger) -> int:
+    """Two failures with their messages."""
+    memory.channels.queues[QUEUE] = []
+    batch = ledger.open(OpenBatch())
+    group = ledger.add(batch.batch_id, 2)
+    notes = [FailureRow(n, item, f"row {n}", 1, 1, QUEUE, IN_ROW) for n, item in enumerate(group)]
+    memory.parts.put_failures(batch.batch_id, notes, expires_at=2**40)
+    memory.parts.put_messages(batch.batch_id, dict.fromkeys(range(2), b'{"body": "x"}'), expires_at=2**40)
+    ledger.mark([Failure(item, "x") for item in group]).whole()
+    return ledger.close(batch.batch_id).batch_id
+
+
+def test_a_redrive_is_asked_for_and_listed(call, batch: int, memory: Memory) -> None:
+    path, body = f"/v1/batches/{batch}/redrive", {"errors": ["row"], "ranges": [{"from": 0, "to": 1}]}
+    dry = call("POST", path, {**body, "dry_run": True})
+    first = call("POST", path, body)
+    again = call("POST", path, body)
+    assert [one.status for one in (dry, first, again)] == [200, 200, 200]
+    assert [one.json["items"] for one in (dry, first, again)] == [1, 1, 0]
+    assert len(memory.channels.queues[QUEUE]) == 1
+    # And both are listed, with their selection
+    listed = call("GET", f"/v1/batches/{batch}/redrives").json
+    assert [one["items"] for one in listed["redrives"]] == [1, 0]
+    assert listed["redrives"][0]["ranges"] == [{"from": 0, "to": 1}]
+    assert listed["redrives"][0]["batch_id"] == first.json["batch_id"]
+    assert listed["cursor"] is None
