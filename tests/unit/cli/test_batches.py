@@ -124,12 +124,6 @@ def test_list_finds_batches_by_user_key_in_every_state(run, tracker):
     assert listed("cancelled", "--user-key", "weekly", "--all") == set()
 
 
-def test_a_batch_that_has_ended_stays_as_it_is(run, group):
-    run("cancel", group.batch_id)
-    assert run("cancel", group.batch_id).stdout.strip() == "cancelled"
-    assert run("close", group.batch_id).stdout.strip() == "cancelled"
-
-
 class TestExpire:
     def test_ends_live_batches_that_were_idle_and_says_how_many(self, run, tracker, group):
         # Given an open batch of ten items, without activity from now on

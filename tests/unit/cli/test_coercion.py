@@ -62,10 +62,6 @@ def test_each_kind_of_value_is_what_typer_makes_of_it(words):
     assert said("plain", *words)[0] == said("as typer does", *words)[0]
 
 
-def test_texts_and_what_we_parse_need_no_pydantic():
-    assert said("plain", "a", "--parsed", "four")[0].startswith("('a', 4, ")
-
-
 def test_a_parser_says_what_was_expected():
     app = typer.Typer()
 

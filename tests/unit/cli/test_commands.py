@@ -53,11 +53,6 @@ def test_the_help_has_sections_of_whole_sentences(run):
     assert not re.search(r"[a-z]\.\.\.", shown + run("scatter", "-h").stdout)
 
 
-def test_none_can_be_taken_away():
-    with pytest.raises(NotImplementedError, match="status stays"):
-        del Commands()["status"]
-
-
 @pytest.mark.parametrize("words", [(), ("status",), ("local",), ("local", "up")], ids=" ".join)
 def test_help_has_a_short_name_everywhere(run, words):
     result = run(*words, "-h")

@@ -41,7 +41,6 @@ def test_exit_codes_are_stable(error, code):
 def test_every_error_that_callers_can_act_on_has_a_code_of_its_own():
     # Given all errors, and those that are neither the caller's fault nor a state of the service
     unmapped = {kind for kind in kinds(FaninError) if code_of_kind(kind) is ExitCode.WRONG}
-    # Then only these exit with 1
     assert {kind.__name__ for kind in unmapped} == {
         "BufferFull",
         "ExportDamaged",

@@ -83,7 +83,6 @@ class TestFanout:
         boto3.client("sqs").purge_queue(QueueUrl=queue)
         group = tracker.missing(batch).ranges[0].group
         tracker.ack([f"{group}:{n}" for n in range(3, 20)])
-        # When the file is sent again
         result = run("resend", batch, csv_file, "--queue", queue)
         # Then each missing item has its row
         assert (result.stdout, result.exit_code) == ("8 sent again\n", 0)
@@ -210,9 +209,7 @@ class TestFanout:
                 return {**answer, "Failed": failed}
 
         monkeypatch.setitem(tracker.__dict__, "sqs", Refusing())
-        # When
         result = run("fanout", csv_file, "--queue", queue, "--json")
-        # Then
         assert result.exit_code == ExitCode.WRONG
         assert (result.document["sent"], result.document["state"]) == (24, "closed")
         [failure] = tracker.iter_failures(result.document["batch_id"])
@@ -238,7 +235,6 @@ class TestFanout:
         ],
     )
     def test_other_delimiters_encodings_and_packed_files(self, run, queue, tmp_path, *, name, options):
-        # Given
         text = "name\tn\nZürich\t1\n".encode("latin-1" if "latin-1" in options else "utf-8")
         file = tmp_path / name
         if name.endswith(".gz"):
@@ -248,9 +244,7 @@ class TestFanout:
                 out.write(text)
         elif name != "-":
             file.write_bytes(text)
-        # When
         result = run("fanout", "-" if name == "-" else file, "--queue", queue, *options, stdin=text)
-        # Then
         assert result.exit_code == 0, result.stderr
         [message] = boto3.client("sqs").receive_message(QueueUrl=queue)["Messages"]
         assert json.loads(message["Body"]) == {"name": "Zürich", "n": "1"}
@@ -379,7 +373,6 @@ class TestFanout:
             raise error
 
         monkeypatch.setattr(TrackedBatch, "close", fail)
-        # When rows are sent
         result = run("fanout", csv_file, "--queue", queue)
         # Then the run says what to do, and not to send them again
         assert result.exit_code != 0

@@ -89,11 +89,9 @@ def unescaped(field: str) -> str:
 @settings(max_examples=25)
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=5))
 def test_in_a_pipe_a_record_is_a_line_and_its_columns_stay(rows):
-    # Given
     made = Table("a", "b b", "c")
     for row in rows:
         made.add_row(*row)
-    # When
     text = "".join(f"{line}\n" for line in made.lines())
     # Then it can be written, is as many lines for whatever splits it, and each field comes back as it was
     assert text.encode().decode() == text

@@ -58,9 +58,6 @@ class TestErrors:
         by_the_service, by_itself = run("ack", "1:2:3"), run("fanout", tmp_path / "rows.data", "--queue", "q")
         assert (by_the_service.exit_code, by_itself.exit_code) == (ExitCode.USAGE, ExitCode.USAGE)
 
-    def test_an_option_that_is_misspelt_is_named_behind_a_command_too(self, run):
-        assert "Possible options: --json" in run("list", "--jsn").stderr
-
     def test_ctrl_c_is_clean(self, run, tracker, monkeypatch):
         def interrupt(*args, **kwargs):
             raise KeyboardInterrupt

@@ -48,7 +48,6 @@ def batch(tracker, memory) -> int:
 
 
 def test_it_sends_once_and_says_what_it_could_not_send(run, batch, memory, tracker):
-    # When it is pressed twice
     first = run("redrive", batch, "--json").document
     pressed = run("redrive", batch, "--json")
     again = pressed.document
@@ -89,12 +88,6 @@ def test_a_range_that_is_none_is_explained(run, batch):
     assert "one past the last" in result.stderr
 
 
-def test_a_queue_that_may_not_be_used_is_refused(run, batch):
-    result = run("redrive", batch, "--queue", "https://sqs/gone")
-    assert result.exit_code == ExitCode.REFUSED
-    assert "fanin:channel" in result.stderr
-
-
 def test_ctrl_c_says_that_the_service_goes_on(run, batch, tracker, monkeypatch):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -117,14 +110,6 @@ def test_that_nothing_matches_is_told_apart_from_that_nothing_failed(run, batch,
         pass
     assert "no failure matches" in run("redrive", batch, "--error", "odd").stderr
     assert "nothing has failed" in run("redrive", clean.id).stderr
-
-
-def test_a_live_batch_is_not_redriven_and_the_message_says_how_to_go_on(run, tracker):
-    group = tracker.add(tracker.open().batch_id, 2)
-    tracker.fail(group[0], "x")
-    result = run("redrive", group.batch_id)
-    assert result.exit_code == ExitCode.USAGE
-    assert f"fanin why {group.batch_id}" in result.stderr
 
 
 def test_progress_is_said_when_it_has_changed(run, batch, tracker, monkeypatch):

@@ -70,13 +70,11 @@ def test_its_jobs_are_those_there_are():
 
 class TestSubmit:
     def test_takes_the_installed_package_and_hands_the_arguments_on(self, run, emr):
-        # When
         result = run(
             *("spark", "submit", "fan-out", "--conf", "spark.a=b=c", "--conf", "spark.d=1"),
             *("--attempts", 2, "--timeout", "90m", "--token", "nightly"),
             *("--", "--input", "s3://lake/in", "--local"),
         )
-        # Then
         assert (result.exit_code, result.stdout) == (0, "r1 SUBMITTED\n")
         (asked,) = emr.submitted
         assert asked.job == "fan-out"
@@ -88,16 +86,13 @@ class TestSubmit:
         assert emr.stacks == ["fanin-pipeline"]
 
     def test_a_script_of_ones_own_with_what_it_imports(self, run, emr, tmp_path):
-        # Given
         script, folder = tmp_path / "clean.py", tmp_path / "rules"
         script.write_text("import rules.days")
         folder.mkdir()
         (folder / "days.py").write_text("")
-        # When
         result = run(
             *("spark", "submit", "--script", script, "--files", folder, "--deployed"), *("--", "--day", "7")
         )
-        # Then
         assert (result.exit_code, result.stdout) == (0, "r1 SUBMITTED\n")
         (asked,) = emr.submitted
         assert (asked.job, list(asked.arguments)) == (Script.of(script, [folder]), ["--day", "7"])
@@ -121,12 +116,9 @@ class TestSubmit:
         [("SUCCESS", ExitCode.OK), ("FAILED", ExitCode.WRONG), ("CANCELLED", ExitCode.WRONG)],
     )
     def test_waiting_exits_as_the_run_did(self, run, emr, state, code):
-        # Given
         end = replace(emr.states[0], state=state, details="exit code")
         emr.states = [JobRun("r1", "audit", "RUNNING"), end]
-        # When
         result = run("spark", "submit", "audit", "--wait")
-        # Then
         assert (result.exit_code, result.stdout) == (code, f"r1 {state}\n")
         assert result.stderr == f"run r1\nRUNNING\n{state} exit code\n"
 

@@ -20,7 +20,6 @@ from tests.unit.local_stacks import STACK
 
 
 def test_up_says_where_everything_is(run, monkeypatch):
-    # Given
     asked = []
 
     def up(*, port, auth, report):
@@ -29,9 +28,7 @@ def test_up_says_where_everything_is(run, monkeypatch):
         return STACK
 
     monkeypatch.setattr(local, "up", up)
-    # When
     result = run("local", "up", "--port", 4599, "--auth")
-    # Then
     assert (result.exit_code, asked) == (0, [(4599, True)])
     assert re.fullmatch(r" 1  deploying  \d+\.\d s\n", result.stderr)
     assert STACK.api_url in result.stdout
@@ -77,7 +74,6 @@ def test_env_is_for_a_shell(run, monkeypatch):
     # Given a stack with a value that a shell would take apart
     stack = replace(STACK, environment={**STACK.environment, "FANIN_BATCHES_TABLE": "a table's"})
     monkeypatch.setattr(local, "status", lambda: Status("up", stack, Path("log")))
-    # When
     exports = run("local", "env").stdout
     # Then a shell has the variables as they are
     shown = subprocess.run(  # noqa: S602
@@ -91,7 +87,6 @@ def test_env_takes_back_the_endpoints_of_single_services(run, monkeypatch):
     # Given a shell in which one service has an endpoint of its own, which clients prefer
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", "https://sqs.test")
     monkeypatch.setattr(local, "status", lambda: Status("up", STACK, Path("log")))
-    # Then it is empty afterwards
     assert "export AWS_ENDPOINT_URL_SQS=''" in run("local", "env").stdout.splitlines()
 
 

@@ -89,13 +89,10 @@ def test_batches_have_a_row_each(tracker, batch):
 
 
 def test_batches_show_their_totals_where_the_list_knows_them(batch):
-    # Given
     brought = replace(batch, totals={"rows": 1_635, "cents": -10}, totals_exact=True)
     estimated = replace(brought, mode=Mode.ESTIMATED, totals_exact=False)
     running = replace(brought, totals={"rows": 0, "cents": 0}, totals_exact=False)
-    # When
     head, *rows = shown(batches_table([brought, estimated, running]))
-    # Then
     assert head.split()[-1] == "totals"
     assert rows[0].endswith("catalog   1,635 rows, -10 cents")
     assert rows[1].endswith("1,635 rows, -10 cents, repeats included")

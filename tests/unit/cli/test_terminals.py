@@ -107,13 +107,12 @@ class TestStatus:
             assert any("catalog" in line or "no price" in line for line in lines)
 
 
-class TestWhy:
-    def test_both_say_the_same(self, url, half):
-        shown = in_terminal(url, "why", half, columns=500)
-        alone = piped(url, "why", half)
-        assert shown.code == alone.code == 0
-        assert f"batch {half} is closed: 600 of 1,200 items are done" in alone.stdout
-        assert [line.rstrip() for line in shown.text.splitlines()] == alone.stdout.splitlines()
+def test_why_both_say_the_same(url, half):
+    shown = in_terminal(url, "why", half, columns=500)
+    alone = piped(url, "why", half)
+    assert shown.code == alone.code == 0
+    assert f"batch {half} is closed: 600 of 1,200 items are done" in alone.stdout
+    assert [line.rstrip() for line in shown.text.splitlines()] == alone.stdout.splitlines()
 
 
 class TestWatch:
@@ -179,7 +178,6 @@ class TestWatch:
         process = begin(url, "watch", small, other, small, "--every", "0.1")
         said = [process.stderr.readline().split(", ")[:2] for _ in range(2)]
         assert said == [[f"{small}: 2 of 8", "closed"], [f"{other}: 0 of 0", "open"]]
-        # When they end
         api.cancel(other)
         api.cancel(small)
         # Then it says so, and lists both
@@ -188,21 +186,6 @@ class TestWatch:
         assert f"{other}: 0 of 0, cancelled" in rest
         _, *rows = records(shown)
         assert [row[:2] for row in rows] == [[str(small), "cancelled"], [str(other), "cancelled"]]
-
-    def test_a_user_key_finds_batches_that_are_opened_meanwhile(self, url, api, small):
-        # Given a watch of a user key
-        process = begin(url, "watch", "--user-key", "night", "--every", "0.1")
-        assert process.stderr.readline().startswith(f"{small}: 2 of 8")
-        # When another batch of the key is opened
-        later = api.open(user_key="night").batch_id
-        assert process.stderr.readline().startswith(f"{later}: 0 of 0, open")
-        # And both end
-        api.cancel(small)
-        api.cancel(later)
-        said, _ = process.communicate()
-        # Then both are listed
-        assert process.returncode == 1
-        assert [row[0] for row in records(said)[1:]] == [str(small), str(later)]
 
     def test_a_user_key_without_live_batches(self, url):
         shown = piped(url, "watch", "--user-key", "nobody")

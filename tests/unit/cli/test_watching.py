@@ -100,11 +100,9 @@ class TestLines:
         batch = started(tracker, items=20)
         row = tracker.status(batch).batch
         draw = _lines(session, several=False)
-        # When
         for second in range(12):
             now[0] = float(second)
             draw([Followed(batch, Progress(row, second, second))])
-        # Then
         said = [line.split(" of ")[0] for line in capsys.readouterr().err.splitlines()]
         assert said == ["0", "5", "10"]
 
