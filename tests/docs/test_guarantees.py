@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import fanin
+from fanin import errors
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import FaninError
 from fanin.testing import InMemoryService
@@ -17,7 +17,7 @@ AFTER = TEXT.split("## After an error")[1].split("\n## ")[0]
 def test_it_says_of_every_error_that_leaves_a_doubt_what_to_do() -> None:
     told = set(re.findall(r"`([A-Z]\w+)`", AFTER))
     assert told >= {"OutcomeUnknown", "PartlyMarked", "Throttled", "ServiceUnavailable"}
-    assert all(issubclass(getattr(fanin, name), FaninError) for name in told)
+    assert all(issubclass(getattr(errors, name), FaninError) for name in told)
 
 
 def test_it_says_which_errors_a_repeat_may_help() -> None:
