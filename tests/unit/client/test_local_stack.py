@@ -177,8 +177,9 @@ def test_no_service_of_the_profile_is_where_the_environment_has_it(monkeypatch, 
     for name, value in profiled({**elsewhere, "FANIN_PROFILE": "local"}).items():
         monkeypatch.setenv(name, value)
 
+    session = boto3.Session()
     for service in ("sqs", "dynamodb", "s3"):
-        assert boto3.Session().client(service).meta.endpoint_url == "http://127.0.0.1:4566"
+        assert session.client(service).meta.endpoint_url == "http://127.0.0.1:4566"
 
 
 def test_another_profile_is_refused() -> None:
