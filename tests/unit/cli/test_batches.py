@@ -173,3 +173,6 @@ def test_limits_of_a_live_batch_change(run, tracker):
     assert said.document["tolerated_failures"]["percent"] == 5
     assert (said.document["stall_after"], said.document["deadline"] is None) == (1_200, False)
     assert run("change", batch).exit_code == ExitCode.USAGE
+    run("change", batch, "--milestones", "50,90")
+    shown = run("status", batch).stdout.splitlines()
+    assert {"stall_time\t20 min", "milestones\t50%, 90%"} <= set(shown)

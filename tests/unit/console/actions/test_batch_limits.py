@@ -28,6 +28,9 @@ def test_what_is_typed_changes_and_what_is_empty_stays(service, person, makes) -
     assert (after.milestones, after.stall_after) == ((50, 90), 600)
     assert "tolerated failures, which was any" in text_of(done)
     assert "5% of what is done, from 20 items on" in text_of(done)
+    # And its page says so
+    page = text_of(person.look(f"/batches/{batch.batch_id}"))
+    assert "Stall time 10 min without activity Milestones 50 %, 90 %" in page
     # And the log has the name of the API's call, and what was typed
     entry = person.console.log.entries()[0]
     assert (entry.record.action, entry.asked) == ("changeLimits", typed)

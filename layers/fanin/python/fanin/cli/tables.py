@@ -47,6 +47,7 @@ def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]
         ("on failure", None if batch.on_failure is OnFailure.DONE else batch.on_failure),
         ("failures of nested batches", None if batch.child_failures is ChildFailures.FAIL else "ignored"),
         ("tolerates", batch.tolerated_failures and batch.tolerated_failures.in_words),
+        ("milestones", ", ".join(f"{percent}%" for percent in batch.milestones)),
         ("metadata", ", ".join(f"{key}={value}" for key, value in batch.metadata.items())),
     ]
 
@@ -66,7 +67,11 @@ def _activity(batch: Batch, now: int) -> list[tuple[str, object]]:
     note = f", or up to {duration(late / 1000)} later" if late >= 1000 else ""  # noqa: PLR2004 - a second
     seen = when(batch.touched_at, now, note)
     last = min(batch.rounded(batch.touched_at) + batch.idle_ttl * 1000, batch.idle_at)
-    return [("last activity", seen), ("will be orphaned", when(last, now, ", if nothing happens until then"))]
+    return [
+        ("last activity", seen),
+        ("stall time", duration(batch.stall_after) if batch.stalls else None),
+        ("will be orphaned", when(last, now, ", if nothing happens until then")),
+    ]
 
 
 def progress_facts(progress: Progress) -> list[tuple[str, object]]:
