@@ -123,6 +123,10 @@ class TestFanout:
         new = tracker.status(again.document["batch_id"]).batch
         assert (new.retry_of, new.user_key, new.items, new.state) == (batch, "k", 8, "closed")
         assert self.waiting(queue) == 8
+        # And that one, whose items are other rows, is not sent from the file; once it has ended, that is told
+        assert run("resend", new.batch_id, csv_file, "--queue", queue).exit_code == ExitCode.USAGE
+        tracker.cancel(new.batch_id)
+        assert run("resend", batch, csv_file, "--queue", queue).exit_code == ExitCode.WRONG
 
     def test_a_terminal_sees_how_far_it_is(self, tracker, queue, csv_file, monkeypatch):
         monkeypatch.setattr("fanin.cli.sending.time", SimpleNamespace(monotonic=lambda: 0.0))

@@ -438,4 +438,7 @@ class TestEnded:
         }
         scatter = of(batch=replace(timed_out, kind=Kind.SCATTER, state=State.ORPHANED), done_max=40)
         assert "fanin resend" not in scatter[Code.ENDED].advice
+        again = replace(timed_out, retry_of=6)
+        advice = of(batch=again, done_max=40)[Code.ENDED].advice
+        assert "fanin resend" not in advice + Facts(again, NOW, 0, 9).lost()
         assert scatter[Code.ENDED].detail.endswith(" or its lifetime was over.")

@@ -40,7 +40,7 @@ from fanin.client.messages import Message
 from fanin.domain.batch import Batch, OnFailure, State
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.reports import MissingRange
-from fanin.errors import BatchClosed, FaninError, SendFailed
+from fanin.errors import BatchClosed, FaninError, InvalidRequest, SendFailed
 from fanin.wire.json_types import encode_time
 
 if TYPE_CHECKING:
@@ -220,6 +220,11 @@ def resend(
     """
     run = session(ctx)
     row = run.tracker.status(batch).batch
+    if row.retry_of is not None:
+        raise InvalidRequest(
+            f"batch {batch} retries batch {row.retry_of}, so its items are not the rows of a file; send its"
+            " messages as a new batch, or fail them: `fanin fail --range`"
+        )
     missing = list(run.tracker.iter_missing(batch))
     short: list[int] = []
 
@@ -299,6 +304,8 @@ def _as_new(
     ) as batch:
         if batch.row.state is not State.OPEN:
             run.remark(f"an earlier run has sent them: batch {batch.id} is {batch.row.state}")
+            if batch.row.state.terminal and not complete(batch.row):
+                raise typer.Exit(ExitCode.WRONG)
             return batch.id, 0, {}
         rows = (message for _, message in lost)
         try:

@@ -51,7 +51,7 @@ def _ended(facts: Facts) -> Finding:
         left += _cut_off(batch)
         again = (
             f" `fanin resend {ident} FILE --queue {queue}` does that with the file that `fanin fanout` sent."
-            if batch.kind is Kind.BATCH
+            if batch.kind is Kind.BATCH and batch.retry_of is None
             else ""
         )
         advice = (

@@ -296,10 +296,14 @@ class Facts:
             queue: URL of the queue that they were sent to; empty if it is not known, or gone.
         """
         batch = self.batch.batch_id
+        resend = "Send them as a new batch."  # the items of a batch that retries one are not rows of a file
+        if self.batch.retry_of is None:
+            resend = (
+                f"`fanin resend {batch} FILE --queue {queue or 'URL'}` sends missing items again, from the"
+                " file that `fanin fanout` sent."
+            )
         return (
-            f"`fanin resend {batch} FILE --queue {queue or 'URL'}` sends missing items again, from the file"
-            f" that `fanin fanout` sent. Or fail them: `fanin fail --range RANGE`; `fanin missing {batch}`"
-            " lists their ranges."
+            f"{resend} Or fail them: `fanin fail --range RANGE`; `fanin missing {batch}` lists their ranges."
         )
 
     @property
