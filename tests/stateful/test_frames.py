@@ -1,0 +1,69 @@
+"""Guaranteed delivery under hundreds of seeds; and proof that a broken one would not pass."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from fanin.adapters.memory.words import MemoryWords
+from fanin.app.ports.words import Claimed, ItemClaim
+from fanin.client.frames.repeater import Repeater
+from tests.stateful.frames import simulate
+from tests.stateful.model import Broken
+from tests.stateful.scheduler import Stuck
+
+SEEDS = 25
+ENOUGH = 100
+
+
+@pytest.mark.parametrize("ttl", [86_400, 60])
+def test_every_payload_has_its_effect_however_the_steps_interleave_and_crash(ttl: int) -> None:
+    for seed in range(SEEDS):
+        simulate(seed, ttl=ttl)
+
+
+@pytest.mark.soak(long=True)
+@pytest.mark.parametrize("ttl", [86_400, 60])
+def test_the_same_for_a_long_time(ttl: int) -> None:
+    first = int(os.environ.get("FANIN_FIRST_SEED", str(SEEDS)))
+    for seed in range(first, first + int(os.environ.get("FANIN_SEEDS", "25000")) // 10):
+        simulate(seed, ttl=ttl)
+
+
+def take_all(self: MemoryWords, claim: ItemClaim) -> Claimed:
+    """Give every lease that is asked for."""
+    claimed = claim_one(self, claim)
+    return Claimed(claimed.pending, claim.until, taken=True) if claimed.pending else claimed
+
+
+def forget_at_once(self: Repeater) -> int:
+    """Believe that what was sent has arrived."""
+    for frame in self.buffer.frames():
+        self._forget(frame)
+    return 0
+
+
+claim_one = MemoryWords._claim
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("where", "name", "mutant"),
+    [(MemoryWords, "_claim", take_all), (Repeater, "tick", forget_at_once)],
+    ids=["leases for all", "nothing repeated"],
+)
+def test_a_broken_one_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
+) -> None:
+    monkeypatch.setattr(where, name, mutant)
+    assert any(map(fails, range(ENOUGH)))
+
+
+def fails(seed: int) -> bool:
+    try:
+        simulate(seed)
+    except (Broken, Stuck):
+        return True
+    return False

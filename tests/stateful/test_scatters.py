@@ -1,0 +1,74 @@
+"""Scatter-gather under hundreds of seeds; and proof that a broken one would not pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.app.scatters import replies
+from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.replies import First, ReplyStore
+from fanin.errors import FaninError
+from tests.stateful.scatters import simulate
+
+SEEDS = 60
+ENOUGH = 240
+"""Seeds within which each broken one must be found out."""
+
+
+def test_it_gathers_whatever_interleaves_and_crashes() -> None:
+    played = [simulate(seed) for seed in range(SEEDS)]
+
+    # Each thing of interest happened
+    rows = [row for gathering in played for row in gathering.rows.values()]
+
+    assert any(row.retries for row in rows)
+    assert any(row.partial for row in rows)
+    assert any(not row.partial and row.items > 1 for row in rows)
+    assert any(len(words) > 1 for gathering in played for words in gathering.said.values())
+    assert {"records.put", "words.clear", "batches.create", "directory.put", "directory.delete"} <= {
+        call for gathering in played for call in gathering.answers.repeated
+    }
+    assert any(gathering.odd is not None for gathering in played)
+
+
+def fails(seed: int) -> bool:
+    try:
+        simulate(seed)
+    except (AssertionError, FaninError, ValueError):
+        return True
+    return False
+
+
+def last_reply_wins(self: ReplyStore, batch: Any, ordinal: int, reply: Any) -> First:
+    self._ports.records.put(
+        replies.namespace(batch.batch_id, ordinal),
+        replies.reply_name(ordinal),
+        {"at": 0, "payload": reply.payload},
+        expires_at=batch.expires_at,
+    )
+    return First(same=True, totals=reply.totals)
+
+
+def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
+    """End at the first deadline."""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("where", "name", "mutant"),
+    [
+        (ReplyStore, "keep", last_reply_wins),
+        (Gather, "postpone", never_again),
+    ],
+    ids=[
+        "the last reply wins",
+        "the missing are given up at once",
+    ],
+)
+def test_a_broken_scatter_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
+) -> None:
+    monkeypatch.setattr(where, name, mutant)
+    assert any(fails(seed) for seed in range(ENOUGH))
