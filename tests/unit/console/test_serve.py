@@ -23,10 +23,12 @@ from fanin.console.serve import serve
 from fanin.errors import NotConfigured
 
 SERVES = """
-import sys
+from contextlib import suppress
 from fanin import Tracker
 from fanin.console.serve import serve
-serve(Tracker.in_memory().services, name="a test", browser=False, report=lambda line: print(line, flush=True))
+with suppress(KeyboardInterrupt):  # which is the caller's, as in the command line
+    said = lambda line: print(line, flush=True)
+    serve(Tracker.in_memory().services, name="a test", browser=False, report=said)
 """
 
 
@@ -83,9 +85,7 @@ def test_an_impatient_ctrl_c_is_no_error() -> None:
         time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
-        # Then the server says nothing about it; KeyboardInterrupt is its caller's
-        assert "CancelledError" not in said
-        assert "ERROR" not in said
+        assert said == ""
 
 
 def test_the_first_free_port_is_taken(monkeypatch) -> None:
