@@ -68,7 +68,7 @@ def run(stage: Stage) -> Figures | None:
         *stage.options,
         *stage.paths,
     ]
-    print(f"== {stage.name}: {' '.join(stage.paths)}", flush=True)
+    print(f"== {stage.name}: {' '.join(stage.paths)}\n", end="", flush=True)
     environment = {**os.environ, "FANIN_SCREENSHOTS": "1"}
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with subprocess.Popen(command, cwd=ROOT, env=environment, **both) as running:  # noqa: S603
