@@ -70,8 +70,8 @@ class Stage:
             for table in TABLES
         }
         queues = {url: [sent.body for sent in queue] for url, queue in memory.channels.queues.items()}
-        for url, seen in memory.queues._held.items():  # a look at a queue moves what has arrived
-            queues[url] = [held.message.body for held in seen] + queues[url]
+        for url, queue in memory.queues._queues.items():  # a look at a queue moves what has arrived
+            queues[url] = [held.body for held in queue._held.values()] + queues[url]
         rest = {"jobs": memory.jobs.waiting, "alarms": memory.timers.alarms, "rules": memory.rules.patterns}
         return rows | rest | {"queues": queues}
 
