@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -261,73 +260,3 @@ class TestTurns:
         acquire = launcher._in_turn(pool.acquire, fail)
         assert acquire("f") == ("f-1", "spawn")
         assert acquire("f") == ("f-2", "spawn")
-
-
-class Queues:
-    """The functions of the emulator's queues that are replaced; counts the messages that they look at."""
-
-    def __init__(self) -> None:
-        self._queues_lock = threading.Lock()
-        self.queue: dict[str, Any] = {}
-        self.looked_at = 0
-
-    def _get_q(self, _: str) -> dict[str, Any]:
-        return self.queue
-
-    def collect(self, queue: dict[str, Any], most: int, timeout: int) -> list[int]:
-        self.looked_at += len(queue["messages"])
-        taken = [message for message in queue["messages"] if message.get("visible_at", 0) <= time.time()]
-        for message in taken[:most]:
-            message["visible_at"] = time.time() + timeout
-        return [message["body"] for message in taken[:most]]
-
-
-def queue_of(count: int, *, fifo: bool = False) -> dict[str, Any]:
-    messages = [{"body": n, "receipt_handle": f"r{n}"} for n in range(count)]
-    return {"is_fifo": fifo, "messages": messages}
-
-
-def bodies(queue: dict[str, Any]) -> list[int]:
-    return [message["body"] for message in queue["messages"]]
-
-
-class TestQueues:
-    def test_messages_come_in_their_order_and_once_without_a_look_at_the_others(self) -> None:
-        emulator, queue = Queues(), queue_of(1_000)
-        receive = launcher._first_visible(emulator.collect)
-        queue["messages"][1]["visible_at"] = time.time() + 60
-        assert receive(queue, 10, 30) == [0, *range(2, 11)]
-        assert receive(queue, 10, 30) == [*range(11, 21)]
-        assert emulator.looked_at == 20
-        assert len(queue["messages"]) == 1_000
-
-    def test_a_fifo_queue_is_left_to_the_emulator(self) -> None:
-        emulator = Queues()
-        launcher._first_visible(emulator.collect)(queue_of(1_000, fifo=True), 10, 30)
-        assert emulator.looked_at == 1_000
-
-    def test_a_message_sent_while_a_mapping_deletes_is_kept(self) -> None:
-        # Given a sender that has the list of messages in hand
-        emulator = Queues()
-        emulator.queue = queue_of(4)
-        in_hand = emulator.queue["messages"]
-        # When a mapping deletes what its function handled, and then the sender appends
-        launcher._from_the_front(emulator)("q", {"r0", "r2", "gone"})
-        in_hand.append({"body": 4, "receipt_handle": None})
-        # Then the queue has the new message, and what was not deleted
-        assert bodies(emulator.queue) == [1, 3, 4]
-
-    def test_what_is_sent_or_deleted_while_dead_letters_are_looked_for_has_its_effect(self) -> None:
-        # Given a queue of which one message goes to the dead letters
-        emulator = Queues()
-        emulator.queue = queue = queue_of(4)
-
-        def sweep(shown: dict[str, Any]) -> None:
-            # When somebody sends, and a mapping deletes it and another, while the emulator makes its new list
-            queue["messages"].append({"body": 4, "receipt_handle": None})
-            launcher._from_the_front(emulator)("q", {"r1", "r2"})
-            shown["messages"] = [message for message in shown["messages"] if message["body"] != 2]
-
-        launcher._in_place(sweep)(queue)
-        # Then each has its effect
-        assert bodies(queue) == [0, 3, 4]
