@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
@@ -72,22 +73,11 @@ def _sentence(command: Any) -> str:
     return whole
 
 
-class Commands(MutableMapping[str, Any]):
+class Commands(Mapping[str, Any]):
     """Name → command, made when it is asked for: a call needs one of them, and all take half of its time."""
 
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            self._made[name] = _made(name)
-        return self._made[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        raise NotImplementedError(f"{name} stays: commands are declared in this module")
+        return _made(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(MODULES)
@@ -96,6 +86,7 @@ class Commands(MutableMapping[str, Any]):
         return len(MODULES)
 
 
+@cache
 def _made(name: str) -> Any:
     """A command, as it is called. The others of its module are not made: each takes milliseconds."""
     declared: Any = import_module(f"fanin.cli.{MODULES[name]}").app
