@@ -20,6 +20,7 @@ from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.forks import Threads
 from fanin.app.ports.queues import Figures, FunctionTrouble, QueueMapping, QueueReport
 from fanin.app.ports.system import Clock
+from fanin.domain.latest import Latest
 from fanin.errors import FaninError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class AwsQueueInspection:
         self._lambda = cache(functions or _hasty("lambda"))
         self._cloudwatch = cache(metrics or _hasty("cloudwatch"))
         self._threads = Threads(threads, "inspection")
-        self._known: dict[str, tuple[int, QueueReport]] = {}
+        self._known = Latest[str, tuple[int, QueueReport]](MOST)
 
     def look(self, queues: Collection[str]) -> list[QueueReport]:
         now = self._clock.now()
@@ -86,10 +87,7 @@ class AwsQueueInspection:
         stale = [queue for queue in queues if queue not in fresh]
         looked = dict(zip(stale, self._threads.map(self._report, stale), strict=True))
         for queue, report in looked.items():
-            self._known.pop(queue, None)  # so that the oldest stand first
             self._known[queue] = now, report
-        while len(self._known) > MOST:
-            del self._known[next(iter(self._known))]
         found = fresh | looked
         return [found[queue] for queue in queues]
 

@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from fanin.client.messages import ReceivedMessage
 from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.latest import Latest
 from fanin.domain.limits import shown
 from fanin.domain.marks import ItemRange, Mark, Marked, batch_of
 from fanin.errors import BatchGone, FaninError, InvalidRequest
@@ -53,7 +54,7 @@ class EndedBatches:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self.monotonic = monotonic
-        self._known: dict[int, Heard] = {}
+        self._known = Latest[int, Heard](_MOST)
         self._lock = Lock()
 
     def of(self, batch_id: int) -> Heard:
@@ -97,10 +98,7 @@ class EndedBatches:
     def _named(self, batch_id: int) -> Heard:
         """What is known of a batch that an answer names."""
         with self._lock:
-            known = self._known.pop(batch_id, Heard())
-            self._known[batch_id] = known
-            if len(self._known) > _MOST:
-                del self._known[next(iter(self._known))]
+            known = self._known[batch_id] = self._known.get(batch_id) or Heard()
         return known
 
     def _learn(self, known: Heard, state: State) -> None:

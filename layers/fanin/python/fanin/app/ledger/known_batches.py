@@ -13,6 +13,7 @@ from fanin.app.ports.batches import Activity, BatchStore
 from fanin.app.ports.system import Clock
 from fanin.domain.batch import LIVE, Batch
 from fanin.domain.ids import Block
+from fanin.domain.latest import Latest
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidItemId, ServiceUnavailable, Throttled
 
 K = TypeVar("K")
@@ -40,8 +41,7 @@ class KnownBatches:
         self._batches = batches
         self._clock = clock
         self._fresh_ms = fresh_ms
-        self._capacity = capacity
-        self._rows: dict[int, tuple[int, Batch]] = {}
+        self._rows = Latest[int, tuple[int, Batch]](capacity)
         self._lock = Lock()
 
     def remember(self, batch: Batch) -> Batch:
@@ -51,11 +51,9 @@ class KnownBatches:
             The row, or a later one if this process knows it: answers to threads may overtake each other.
         """
         with self._lock:
-            known = self._rows.pop(batch.batch_id, None)
+            known = self._rows.get(batch.batch_id)
             if known and _progress(known[1]) > _progress(batch):
                 batch = known[1]
-            while len(self._rows) >= self._capacity:
-                del self._rows[next(iter(self._rows))]
             self._rows[batch.batch_id] = self._clock.now(), batch
         return batch
 

@@ -27,6 +27,7 @@ from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import WordKey
 from fanin.domain.batch import LIVE, WHOLE, Batch, Cause, State, Trouble
 from fanin.domain.failures import Tolerance
+from fanin.domain.latest import Latest
 from fanin.domain.marks import Receipt
 from fanin.domain.tree import positions
 from fanin.errors import GONE, ServiceUnavailable, Throttled
@@ -49,9 +50,9 @@ class Watching(Reading):
     """Ends a batch that has more failures than it tolerates; notices what is told of one before its end."""
 
     @cached_property
-    def _next(self) -> dict[tuple[int, Tolerance], int]:
+    def _next(self) -> Latest[tuple[int, Tolerance], int]:
         """Of batches that are within their tolerance: the hint up to which another count would say so."""
-        return {}
+        return Latest(_MOST)
 
     def _note_failures(self, receipts: Sequence[Receipt], batches: Mapping[int, Batch]) -> list[Receipt]:
         """Take note of the failures of a request, and end the batches in which they are too many.
@@ -141,9 +142,6 @@ class Watching(Reading):
         Where failures stay close below the bound, they are counted again when they have grown by a fiftieth.
         """
         room = max(tolerance.allowed(done) - failed, failed // 50)
-        self._next.pop((batch.batch_id, tolerance), None)
-        while len(self._next) >= _MOST:
-            del self._next[next(iter(self._next))]
         self._next[batch.batch_id, tolerance] = batch.failing + max(0, room)
 
     def _note_failed(self, batch: Batch) -> None:

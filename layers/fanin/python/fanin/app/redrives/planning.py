@@ -12,6 +12,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.app.redrives.records import Counts, RedrivePage
 from fanin.domain.batch import Batch, Mode
+from fanin.domain.latest import Latest
 from fanin.domain.redrives import NAMED, Redrive
 from fanin.errors import ChannelRefused, InvalidRequest
 
@@ -152,7 +153,7 @@ class Destinations:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._known: dict[str, _Seen] = {}
+        self._known = Latest[str, _Seen](_MOST)
 
     def look_again(self) -> None:
         """Forget what is known: whoever presses again may have mended a queue just now."""
@@ -174,7 +175,5 @@ class Destinations:
                 seen = _Seen(now, self._ports.channels.resolve(queue, new=False, again=True), None)
             except (ChannelRefused, InvalidRequest) as error:
                 seen = _Seen(now, None, str(error)[:_SHOWN])
-            while len(self._known) >= _MOST:
-                del self._known[next(iter(self._known))]
             self._known[queue] = seen
         return seen
