@@ -42,15 +42,12 @@ class WaitingClock(Protocol):
 
     def now(self) -> int:
         """The time in milliseconds since the epoch."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds since some fixed moment; never less than before."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Wait for ``seconds``."""
-        ...
 
 
 class ReadingCalls:

@@ -29,39 +29,31 @@ class Fanin(Protocol):
     @property
     def ledger(self) -> Ledger:
         """Batches and acknowledgements."""
-        ...
 
     @property
     def diagnostics(self) -> Diagnostics:
         """Why a batch is not finished."""
-        ...
 
     @property
     def scatters(self) -> Scatters:
         """Scatter-gather."""
-        ...
 
     @property
     def frames(self) -> Frames:
         """Guaranteed delivery."""
-        ...
 
     @property
     def buffers(self) -> Buffers:
         """Bounded buffers."""
-        ...
 
     @property
     def directory(self) -> Directory:
         """Which instances listen where."""
-        ...
 
     @property
     def routing(self) -> Routing:
         """Which events go to which topic."""
-        ...
 
     @property
     def redrives(self) -> Redrives:
         """Failed items, sent again."""
-        ...

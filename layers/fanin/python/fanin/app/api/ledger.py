@@ -59,7 +59,6 @@ class Ledger(Protocol):
             BatchGone: that batch, or the batch of the key, was removed or is past its lifetime.
             IdempotencyKeyReused: the key was used with another request.
         """
-        ...
 
     def add(
         self,
@@ -87,7 +86,6 @@ class Ledger(Protocol):
             LimitReached: the batch is bounded, and full.
             IdempotencyKeyReused: the key was used with another count.
         """
-        ...
 
     def add_keys(self, batch_id: int, keys: Sequence[ItemKey], *, item: str | None = None) -> KeyedItems:
         """Add an item for each of up to 98 keys that has none yet, all or none; safe to repeat.
@@ -106,7 +104,6 @@ class Ledger(Protocol):
             InvalidRequest: a key is not text of 1 to 512 bytes in UTF-8, or the batch is estimated.
             BatchClosed, ItemDone, MaxItemsReached, LimitReached: as ``add``, if a key is no item yet.
         """
-        ...
 
     def find_key(self, batch_id: int, *, key_of_item: str) -> KeyedItem:
         """The item of a key.
@@ -114,7 +111,6 @@ class Ledger(Protocol):
         Raises:
             KeyNotFound: the batch has none.
         """
-        ...
 
     def mark(self, marks: Sequence[Mark]) -> Marked:
         """Mark items done or failed, in any number of batches, each mark for itself.
@@ -135,7 +131,6 @@ class Ledger(Protocol):
         Raises:
             RequestTooLarge: the marks weigh too much; nothing was marked.
         """
-        ...
 
     def close(self, batch_id: int, *, when: CloseWhen = CloseWhen.NOW) -> Batch:
         """Take no more items; completes the batch at once if all are done.
@@ -147,11 +142,9 @@ class Ledger(Protocol):
         Raises:
             InvalidRequest: the batch cannot drain, since it is estimated, bounded, or of a pattern.
         """
-        ...
 
     def cancel(self, batch_id: int) -> Batch:
         """End a batch that is no longer wanted; a batch that has ended stays as it is."""
-        ...
 
     def change(self, batch_id: int, change: ChangeLimits) -> Batch:
         """Change the deadline, the tolerance or ``stall_after`` of a live batch; safe to repeat.
@@ -163,7 +156,6 @@ class Ledger(Protocol):
             InvalidRequest: nothing changes, a value is out of range, or the batch has ended, is estimated and
                 gets a tolerance, or carries a pattern, which has limits of its own.
         """
-        ...
 
     def release(
         self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
@@ -181,7 +173,6 @@ class Ledger(Protocol):
             InvalidRequest: the batch holds no items, or the cursor is not from this listing.
             RequestTooLarge: the selection has more than 100 errors or ranges, or errors of over 32 KiB.
         """
-        ...
 
     def status(self, batch_id: int, *, exact: bool = False, brief: bool = False) -> Progress:
         """Read the batch with bounds of its done items (at most 67 reads), or with their exact count.
@@ -193,7 +184,6 @@ class Ledger(Protocol):
             exact: count the items that are done.
             brief: read the row only; then the bounds say nothing.
         """
-        ...
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         """List the ranges of pending items, up to 1,000 a page. Only a None cursor marks the end.
@@ -202,7 +192,6 @@ class Ledger(Protocol):
             InvalidRequest: the batch is estimated, the cursor is not from this listing, or the limit is not
                 from 1 to 1,000.
         """
-        ...
 
     def picture(self, batch_id: int, *, level: int | None = None, number: int = 0) -> Picture:
         """Read one node of the batch's summary tree, and the up to 64 parts below it; at most 66 rows.
@@ -221,7 +210,6 @@ class Ledger(Protocol):
         Raises:
             InvalidRequest: the batch is estimated, or has no such node.
         """
-        ...
 
     def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Results:
         """List the results of items that are done, by ordinal, also while others are pending.
@@ -235,7 +223,6 @@ class Ledger(Protocol):
         Raises:
             InvalidRequest: the batch was not opened to keep results.
         """
-        ...
 
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
         """List failed items by ordinal, up to 1,000 a page. Only a None cursor marks the end.
@@ -243,7 +230,6 @@ class Ledger(Protocol):
         Raises:
             InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
         """
-        ...
 
     def failure(self, batch_id: int, ordinal: int) -> FailedMessage:
         """Read one failed item with its message.
@@ -251,7 +237,6 @@ class Ledger(Protocol):
         Raises:
             FailureNotFound: the item has not failed.
         """
-        ...
 
     def errors(self, batch_id: int, *, cursor: str | None = None) -> Errors:
         """Group the failed items of one part of a batch by error; only a None cursor marks the last part.
@@ -259,7 +244,6 @@ class Ledger(Protocol):
         Raises:
             InvalidRequest: the cursor is not from this listing.
         """
-        ...
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
         """Recompute the state of one part from the items up, and report what disagrees.
@@ -269,7 +253,6 @@ class Ledger(Protocol):
             cursor: of the part before; only a None cursor in the answer marks the last part.
             repair: fix what disagrees.
         """
-        ...
 
     def list(
         self,
@@ -297,7 +280,6 @@ class Ledger(Protocol):
                 this listing; or the limit is not from 1 to 1,000.
             BatchNotFound, BatchGone: there is no such parent.
         """
-        ...
 
     def counts(self) -> BatchCounts:
         """Count the batches in each state, whatever their number; reads the index and no batch.
@@ -305,7 +287,6 @@ class Ledger(Protocol):
         Up to 100,000 or so batches in a state are counted, of more at least so many. One that was removed
         may be counted until its rows are deleted.
         """
-        ...
 
     def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
         """Orphan one page of live batches, or remove one of ended ones, that are idle.
@@ -318,7 +299,6 @@ class Ledger(Protocol):
         Raises:
             InvalidRequest: the cursor is not from this expiry.
         """
-        ...
 
     def remove(self, batch_id: int) -> Expired:
         """Remove one ended batch: it reads as gone from now on. Its end is announced all the same.
@@ -330,11 +310,9 @@ class Ledger(Protocol):
             InvalidRequest: the batch is live; cancel it first.
             BatchNotFound: the batch does not exist, or was removed long ago.
         """
-        ...
 
     def targets(self, batch_id: int) -> TargetReports:
         """Read who is told of the end of a batch, and how far each is; tokens and URLs are masked."""
-        ...
 
     def redeliver(self, batch_id: int) -> TargetReports:
         """Tell those targets of an ended batch at once that were not told yet.
@@ -345,7 +323,6 @@ class Ledger(Protocol):
         Raises:
             InvalidRequest: the batch has not ended.
         """
-        ...
 
 
 class Diagnostics(Protocol):
@@ -360,7 +337,6 @@ class Diagnostics(Protocol):
 
         It writes nothing. What it may not look at is a finding, not an error.
         """
-        ...
 
     def attention(self, *, cursor: str | None = None, limit: int = 100) -> Attention:
         """List the batches that a person should look at: live ones first, the most urgent before others.
@@ -371,7 +347,6 @@ class Diagnostics(Protocol):
         Raises:
             InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
         """
-        ...
 
     def note_sent(self, batch_id: int, sent: SentItems) -> None:
         """Note that a queue has accepted the messages of some items; costs one write.
@@ -381,7 +356,6 @@ class Diagnostics(Protocol):
         Raises:
             InvalidRequest: the range is empty, or ends past the batch's last item.
         """
-        ...
 
     def note_retries(self, retries: Sequence[Retry]) -> None:
         """Note failed attempts whose messages come again, at most 1,000; of an item the last note stays.
@@ -392,7 +366,6 @@ class Diagnostics(Protocol):
             InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
             RequestTooLarge: there are too many.
         """
-        ...
 
 
 class Redrives(Protocol):
@@ -412,7 +385,6 @@ class Redrives(Protocol):
             BatchNotFound, BatchGone: the batch does not exist or is gone.
             Throttled: the tables are overloaded; call again.
         """
-        ...
 
     def redrives(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Redrivings:
         """List the redrives of a batch's failures, up to 1,000 a page. Only a None cursor marks the end.
@@ -421,4 +393,3 @@ class Redrives(Protocol):
             InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
             BatchNotFound, BatchGone: the batch does not exist or is gone.
         """
-        ...

@@ -58,15 +58,12 @@ class Scatters(Protocol):
             ChannelRefused: a recipient is not a queue that fanin may send to.
             RequestTooLarge: too many recipients, or too large a message.
         """
-        ...
 
     def status(self, batch_id: int) -> Scattered:
         """Read the scatter with exact counts of replies, failures and missing recipients."""
-        ...
 
     def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
         """The replies so far, in the order of the recipients; at most 100 a page, fewer if they are large."""
-        ...
 
     def missing_recipients(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
@@ -80,13 +77,11 @@ class Scatters(Protocol):
         Raises:
             InvalidRequest: the cursor is not one that this call gave.
         """
-        ...
 
     def failed_recipients(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
     ) -> FailedRecipients:
         """Recipients that failed, in their order, each with the reason; at most 100 a page."""
-        ...
 
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
         """Take up to 100 replies. The first reply of each recipient counts; a repeat does no harm.
@@ -99,7 +94,6 @@ class Scatters(Protocol):
             RequestTooLarge: there are too many replies, or a payload is too large; upload it with a claim
                 check.
         """
-        ...
 
     def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
         """Get a signed URL to upload a payload that is too large for a reply; it lives for 15 minutes.
@@ -110,7 +104,6 @@ class Scatters(Protocol):
             InvalidItemId: the item was not issued by this service.
             BatchNotFound: the batch of the item does not exist, or is not a scatter.
         """
-        ...
 
 
 class Frames(Protocol):
@@ -123,7 +116,6 @@ class Frames(Protocol):
             ChannelRefused: the reply channel is not a queue that fanin may use.
             IdempotencyKeyReused: the key was used with another request.
         """
-        ...
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
         """A frame, and one page of its missing envelopes.
@@ -132,7 +124,6 @@ class Frames(Protocol):
             BatchNotFound: there is no such frame.
             BatchGone: it is past its lifetime.
         """
-        ...
 
     def claim(self, tickets: Sequence[Ticket], *, lease: int = DEFAULT_ENVELOPE_LEASE) -> list[Claim]:
         """Claim up to 1,000 envelopes for ``lease`` seconds (1 to 43,200); one answer for each, in order.
@@ -143,7 +134,6 @@ class Frames(Protocol):
             BatchNotFound: there is no such frame.
             BatchGone: it is past its lifetime.
         """
-        ...
 
 
 class Buffers(Protocol):
@@ -163,11 +153,9 @@ class Buffers(Protocol):
             InvalidRequest: the buffer has another queue, or another buffer has this one.
             ChannelRefused: the queue does not exist, or does not carry the tag.
         """
-        ...
 
     def delete(self, name: str) -> None:
         """Delete a buffer and its work, and the queue if the service created it; safe to repeat."""
-        ...
 
     def status(self, name: str) -> Level:
         """Read how full a buffer is: slots in use (exact) and taken payloads (approximate).
@@ -175,7 +163,6 @@ class Buffers(Protocol):
         Raises:
             BufferNotFound: there is no such buffer.
         """
-        ...
 
     def put(
         self,
@@ -201,7 +188,6 @@ class Buffers(Protocol):
             ChannelRefused: the queue is gone, or cannot be sent to.
             Throttled: the queue was busy. Without a key nothing was put; with a key, repeat the call.
         """
-        ...
 
     def take(
         self, name: str, *, most: int = 1, wait: int = MAX_WAIT, visibility_timeout: int | None = None
@@ -214,7 +200,6 @@ class Buffers(Protocol):
             wait: seconds to wait for work if the buffer is empty, at most 20.
             visibility_timeout: seconds until the work comes again; by default as the queue is configured.
         """
-        ...
 
     def poll(
         self,
@@ -238,7 +223,6 @@ class Buffers(Protocol):
             waits: seconds for which the waiter counts from now on, if it gets no work. 0 leaves the time of
                 an earlier poll; the waiter stops counting when it gets work.
         """
-        ...
 
     def done(self, name: str, tokens: Sequence[str], *, failures: Sequence[FailedWork] = ()) -> Released:
         """Report work as done or failed, which frees its slots; a late receipt is not an error.
@@ -253,11 +237,9 @@ class Buffers(Protocol):
         Raises:
             InvalidRequest: a receipt is not one that ``take`` gave; nothing was freed.
         """
-        ...
 
     def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
         """One page of the buffers, by name."""
-        ...
 
 
 class Directory(Protocol):
@@ -271,11 +253,9 @@ class Directory(Protocol):
             ChannelRefused: the queue does not exist, or does not carry the tag.
             Throttled: other calls keep changing the same registration; try again.
         """
-        ...
 
     def deregister(self, topic: str, name: str) -> bool:
         """End a registration; False if it did not exist, which is not an error."""
-        ...
 
     def get(self, topic: str, name: str) -> Registration:
         """Read a registration.
@@ -283,7 +263,6 @@ class Directory(Protocol):
         Raises:
             NotRegistered: no instance is registered by that name, or its lease is over.
         """
-        ...
 
     def page(
         self,
@@ -298,11 +277,9 @@ class Directory(Protocol):
         Raises:
             InvalidRequest: the cursor is not from this listing.
         """
-        ...
 
     def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
         """All registrations of a topic that have all the attributes, by name, read a page at a time."""
-        ...
 
 
 class Routing(Protocol):
@@ -315,11 +292,9 @@ class Routing(Protocol):
             InvalidRequest: a name is malformed, or EventBridge does not take the pattern.
             LimitReached: the bus has reached its limit of rules.
         """
-        ...
 
     def delete(self, name: str) -> bool:
         """Delete a route; False if it did not exist, which is not an error."""
-        ...
 
     def get(self, name: str) -> Route:
         """Read a route.
@@ -327,7 +302,6 @@ class Routing(Protocol):
         Raises:
             RouteNotFound: no route has that name.
         """
-        ...
 
     def page(self, *, cursor: str | None = None, limit: int = 100) -> Routes:
         """List the routes by name.
@@ -335,7 +309,6 @@ class Routing(Protocol):
         Raises:
             InvalidRequest: the cursor is not from this listing.
         """
-        ...
 
     def publish(self, event: PutEvent) -> Sent:
         """Put an event on the bus, with a correlation id in its detail.
@@ -345,4 +318,3 @@ class Routing(Protocol):
                 deregisters instances, or a value is out of bounds.
             Throttled, ServiceUnavailable: the bus did not take it; try again.
         """
-        ...

@@ -51,11 +51,9 @@ class ParentMarker(Protocol):
 
     def mark(self, marks: Sequence[Mark]) -> Marked:
         """Mark parent items as failed."""
-        ...
 
     def mark_parent(self, mark: Done | Failure, *, exact: bool) -> Marked:
         """Mark a parent item, and add the sums of its complete child to the totals of its batch."""
-        ...
 
 
 def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, kinds: Kinds) -> None:

@@ -111,7 +111,6 @@ class BatchStore(Protocol):
         Raises:
             OutcomeUnknown: the answer to a request that is sent once was lost.
         """
-        ...
 
     def create(self, batch: Batch) -> Batch | None:
         """Put a new row.
@@ -120,7 +119,6 @@ class BatchStore(Protocol):
             The row as it is stored: a row with the same salt is this very batch, created by an earlier call,
             and may have moved on. None if another batch has the id.
         """
-        ...
 
     def create_child(self, batch: Batch, of: ItemPlace, *, instead_of: int | None = None) -> Adoption:
         """Put a new row, and note the batch as the only child of an item; both or neither.
@@ -130,15 +128,12 @@ class BatchStore(Protocol):
             of: the item of the parent batch.
             instead_of: a child of the item, now ended, whose place the batch may take.
         """
-        ...
 
     def child_of(self, item: ItemPlace) -> int | None:
         """The batch that was noted last as the item's child; None if none was, or the note has expired."""
-        ...
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         """Read rows, strongly consistent; unknown ids are left out of the result."""
-        ...
 
     def allocate(
         self,
@@ -186,7 +181,6 @@ class BatchStore(Protocol):
         Raises:
             IdempotencyKeyReused: the key was used before with another n.
         """
-        ...
 
     def allocate_keys(
         self, batch: Batch, rows: Sequence[KeyRow], *, activity: Activity, by_item: bool = False
@@ -202,7 +196,6 @@ class BatchStore(Protocol):
         Returns:
             False if nothing was written: a key is an item already, or the batch has changed, or is full.
         """
-        ...
 
     def allocate_counted(
         self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity
@@ -390,7 +383,6 @@ class BatchStore(Protocol):
 
         It reads up to a megabyte of small entries of each shard, and no rows.
         """
-        ...
 
     def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         """List batches of one state through the index (eventually consistent), shard by shard.
@@ -401,7 +393,6 @@ class BatchStore(Protocol):
         Raises:
             InvalidRequest: the cursor is not from a listing of this state.
         """
-        ...
 
     def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         """List batches that were opened with a user key, through the index (eventually consistent).
@@ -412,7 +403,6 @@ class BatchStore(Protocol):
         Raises:
             InvalidRequest: the cursor is not from a listing of this user key.
         """
-        ...
 
     def tell(self, batch_id: int, told: Telling) -> Batch | None:
         """Note on the row of a live batch what is to be told of it; the stream of the rows has it told.
@@ -445,11 +435,9 @@ class BatchStore(Protocol):
         Raises:
             InvalidRequest: the cursor is not from this listing.
         """
-        ...
 
     def count_flagged(self) -> Mapping[Trouble, tuple[int, bool]]:
         """How many batches have each ``attention``, and whether there are more; as ``count_in``."""
-        ...
 
     def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         """List the children of a batch's items, by the notes of the items (eventually consistent).
@@ -459,7 +447,6 @@ class BatchStore(Protocol):
         Raises:
             InvalidRequest: the cursor is not from a listing of this batch's children.
         """
-        ...
 
     def due(self, before: int) -> Iterator[int]:
         """List the live batches whose ``due_at`` is before a time, through the index (eventually consistent).
@@ -467,7 +454,6 @@ class BatchStore(Protocol):
         Returns:
             Their ids, the longest due first, whatever their state and shard; read as they are taken.
         """
-        ...
 
     def expire(self, batch_id: int, *, now: int) -> bool:
         """Set the time to live of an ended batch to now, so that it reads as gone; False if it did before.

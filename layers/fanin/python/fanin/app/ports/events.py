@@ -53,7 +53,6 @@ class Events(Protocol):
         Raises:
             Throttled, ServiceUnavailable: the bus did not take it.
         """
-        ...
 
 
 class Rules(Protocol):
@@ -66,7 +65,6 @@ class Rules(Protocol):
             InvalidRequest: it is not an event pattern.
             NotConfigured: there is no bus.
         """
-        ...
 
     def put(self, route: str, pattern: Mapping[str, Any]) -> None:
         """Create or change the rule of a route.
@@ -75,8 +73,6 @@ class Rules(Protocol):
             InvalidRequest: EventBridge does not accept the pattern.
             LimitReached: the bus has reached its limit of rules.
         """
-        ...
 
     def delete(self, route: str) -> None:
         """Delete the rule of a route, if it has one."""
-        ...

@@ -145,7 +145,6 @@ class PartStore(Protocol):
 
     def put_sent(self, batch_id: int, row: SentRow, *, expires_at: int) -> None:
         """Note that items were sent, by one conditional write: of two notes with one key the longer stays."""
-        ...
 
     def sent(self, batch_id: int, *, upto: int, limit: int) -> tuple[list[SentRow], bool]:
         """List notes of sent items that begin at or before an ordinal, the last first.
@@ -153,27 +152,21 @@ class PartStore(Protocol):
         Returns:
             The notes, and whether there are more.
         """
-        ...
 
     def keys(self, batch_id: int, keys: Collection[str]) -> dict[str, KeyRow]:
         """Read the rows of keys; those that are no item of the batch are left out."""
-        ...
 
     def keys_of(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
         """The keys of items, by ordinal; reads one row for each addition that has some of them."""
-        ...
 
     def put_retries(self, batch_id: int, rows: Iterable[RetryRow], *, expires_at: int) -> None:
         """Note failed attempts, unconditionally, in bulk; the last note of an item stays."""
-        ...
 
     def retries(self, batch_id: int, ordinals: Collection[int]) -> dict[int, RetryRow]:
         """Read the notes of failed attempts at some items, by ordinal; items without one are left out."""
-        ...
 
     def retries_from(self, batch_id: int, start: int, *, limit: int) -> list[RetryRow]:
         """List notes of failed attempts by ordinal, from ``start`` on; items may be done meanwhile."""
-        ...
 
     def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
         """Write notes of failed items, one by one: the first note of an item stays.
@@ -181,7 +174,6 @@ class PartStore(Protocol):
         It gives way only if it says that the service gave the item up. One that does not say where the
         message is learns that from a later one, with the source and the attempts.
         """
-        ...
 
     def update_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
         """Write notes over earlier ones, one by one; a note that is later stays.
@@ -189,11 +181,9 @@ class PartStore(Protocol):
         Whichever note stays, it says where the message is if either does, with the source and the attempts
         that belong to it, so that nobody who fails an item without its message hides the one that was kept.
         """
-        ...
 
     def notes(self, batch_id: int, ordinals: Collection[int]) -> dict[int, FailureRow]:
         """Read notes of some items, by ordinal; items without a note are left out."""
-        ...
 
     def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
         """Read the reasons in the notes of some items, by ordinal; items without a note are left out."""
@@ -207,11 +197,9 @@ class PartStore(Protocol):
         Raises:
             InvalidRequest: the cursor is not from this listing.
         """
-        ...
 
     def notes_between(self, batch_id: int, start: int, stop: int, *, limit: int) -> list[FailureRow]:
         """List notes of the items start ≤ i < stop by ordinal, up to ``limit`` of them."""
-        ...
 
     def put_messages(
         self, batch_id: int, messages: Mapping[int, bytes], *, again: bool = False, expires_at: int
@@ -220,27 +208,21 @@ class PartStore(Protocol):
 
         The first message of an item stays, unless it may fail ``again``: then the last one does.
         """
-        ...
 
     def messages(self, batch_id: int, ordinals: Collection[int]) -> dict[int, bytes]:
         """Read messages of failed items; those that are not there are left out."""
-        ...
 
     def delete_messages(self, batch_id: int, ordinals: Collection[int]) -> None:
         """Delete messages of failed items; those that are not there are ignored."""
-        ...
 
     def put_results(self, batch_id: int, rows: Iterable[ResultRow], *, expires_at: int) -> None:
         """Write results, one by one: the first of an item stays."""
-        ...
 
     def results(self, batch_id: int, ordinals: Collection[int]) -> dict[int, ResultRow]:
         """Read the results of some items, by ordinal; items without one are left out."""
-        ...
 
     def delete_results(self, batch_id: int, ordinals: Collection[int]) -> None:
         """Delete results of items; those that are not there are ignored."""
-        ...
 
     def mark_redriven(
         self, batch_id: int, marks: Mapping[int, Redriven], before: Mapping[int, Redriven], *, expires_at: int
@@ -256,8 +238,6 @@ class PartStore(Protocol):
         Returns:
             The ordinals that have these marks, from now on or since an earlier try.
         """
-        ...
 
     def redriven(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Redriven]:
         """Read which redrive took each failure last; those that none took are left out."""
-        ...

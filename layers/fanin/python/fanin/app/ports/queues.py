@@ -52,11 +52,9 @@ class Queues(Protocol):
             born: id of the buffer's first batch. It makes the queue's name unique, so that a slow call that
                 deletes a buffer's queue never deletes that of a later buffer of the same name.
         """
-        ...
 
     def delete(self, queue: str) -> None:
         """Delete a queue, if it exists."""
-        ...
 
     def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:
         """Receive messages, waiting until the first arrives.
@@ -70,15 +68,12 @@ class Queues(Protocol):
         Raises:
             ChannelRefused: the queue is gone, or cannot be received from.
         """
-        ...
 
     def remove(self, queue: str, handles: Sequence[str]) -> None:
         """Remove messages; those already gone, or received again by another consumer, are left alone."""
-        ...
 
     def state(self, queue: str) -> QueueState:
         """Read the state of a queue; raises ChannelRefused like ``receive``."""
-        ...
 
 
 class Figures(NamedTuple):
@@ -170,7 +165,6 @@ class QueueInspection(Protocol):
 
     def look(self, queues: Collection[str]) -> list[QueueReport]:
         """Look at queues, by their URLs, all at a time; at most four requests for each."""
-        ...
 
 
 class Outgoing(NamedTuple):
@@ -237,7 +231,6 @@ class Channels(Protocol):
                 that it needs.
             InvalidRequest: SQS refuses to describe the queue for another reason.
         """
-        ...
 
     def offer(self, messages: Sequence[Outgoing]) -> Offered:
         """Send messages in parallel, batched by queue, and say what became of each.
@@ -247,7 +240,6 @@ class Channels(Protocol):
         Only what is plainly temporary lets a message wait: throttling, a fault of the service, a lost
         connection, or credentials of this process that have expired. Any other refusal is final.
         """
-        ...
 
     def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
         """The same, for a caller who sends all of them again if some wait.
@@ -270,7 +262,6 @@ class Jobs(Protocol):
         Raises:
             Throttled: the queue did not take some of them; send all of them again.
         """
-        ...
 
 
 class ChannelNotice(NamedTuple):
@@ -302,4 +293,3 @@ class Callbacks(Protocol):
             TargetRefused: the target will never take it.
             FaninError: it did not take it now. No message names the token or the path of the URL.
         """
-        ...

@@ -53,7 +53,6 @@ class Records(Protocol):
 
     def read_all(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], Record]:
         """Read records of several namespaces, by namespace and name; missing ones are left out."""
-        ...
 
     def page(
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
@@ -65,7 +64,6 @@ class Records(Protocol):
         Raises:
             InvalidRequest: the cursor is not from this listing.
         """
-        ...
 
     def put(
         self,
@@ -89,15 +87,12 @@ class Records(Protocol):
         Returns:
             The record as it is after the call (None if absent), and whether this call wrote it.
         """
-        ...
 
     def put_all(self, namespace: str, values: Mapping[str, Mapping[str, Any]], *, expires_at: int) -> None:
         """Write many records unconditionally, in bulk; their version becomes 1."""
-        ...
 
     def delete(self, namespace: str, name: str, *, if_version: int | None = None) -> bool:
         """Delete one record; False if it is absent, or has another version."""
-        ...
 
 
 class ClaimChecks(Protocol):
@@ -105,11 +100,9 @@ class ClaimChecks(Protocol):
 
     def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
         """A signed URL that accepts one object of exactly this size."""
-        ...
 
     def download(self, key: str) -> str:
         """A signed URL that reads the object, valid for 15 minutes."""
-        ...
 
     def put(self, key: str, content: bytes) -> None:
         """Store an object; storing it again changes nothing, since its key follows from its content.
@@ -117,20 +110,15 @@ class ClaimChecks(Protocol):
         Raises:
             NotConfigured, AccessDenied: this process has no bucket, or may not write to it.
         """
-        ...
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
         """Store objects by their keys, in parallel; raises like ``put``, and some may be stored then."""
-        ...
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects; those that do not exist are ignored."""
-        ...
 
     def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         """Read objects, in parallel; those that do not exist are left out."""
-        ...
 
     def exists(self, key: str) -> bool:
         """Whether the object was uploaded."""
-        ...

@@ -175,7 +175,6 @@ class WordStore(Protocol):
         Raises:
             Throttled: the store is overloaded; some leases may have been taken.
         """
-        ...
 
     def clear(self, clears: Sequence[Clear]) -> list[Outcome]:
         """Clear bits, each word by one conditional write; words are written in parallel.
@@ -189,20 +188,15 @@ class WordStore(Protocol):
         Returns:
             One answer for each, in order; the error of a word that could not be written now.
         """
-        ...
 
     def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         """Read words; those without a row are left out of the result."""
-        ...
 
     def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
         """Read words with their tallies; those without a row are left out of the result."""
-        ...
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         """Read which bits were cleared as failed, as masks; words without such bits are left out."""
-        ...
 
     def read_rows(self, keys: Collection[WordKey]) -> dict[WordKey, WordRow]:
         """Read words with what their rows say of single items; those without a row are left out."""
-        ...

@@ -34,7 +34,6 @@ class PayloadCheck(Protocol):
         Raises:
             InvalidRequest: the payload can never be sent.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

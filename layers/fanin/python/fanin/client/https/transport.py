@@ -70,7 +70,6 @@ class HttpsTransport(Protocol):
             NotSent: there was no connection.
             ServiceUnavailable: no answer came; the request may or may not have been carried out.
         """
-        ...
 
 
 Sign = Callable[[HttpsRequest], Mapping[str, str]]

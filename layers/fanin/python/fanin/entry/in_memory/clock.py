@@ -23,7 +23,6 @@ class PassingClock(Clock, Protocol):
         Args:
             at: ms; nothing happens if it is in the past.
         """
-        ...
 
 
 class StandingClock(FixedClock):

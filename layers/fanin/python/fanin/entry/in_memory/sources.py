@@ -30,11 +30,9 @@ class Source(Protocol):
 
     def due(self) -> int | None:
         """When it triggers next, ms; a past time means now, None means that nothing is scheduled."""
-        ...
 
     def run(self) -> bool:
         """Run the function for one piece of work; False if nothing is due."""
-        ...
 
 
 class Dead(NamedTuple):

@@ -24,11 +24,9 @@ class BatchReader(Protocol):
 
     def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
         """The rows of those batches that exist, as they are now."""
-        ...
 
     def now(self) -> int:
         """Milliseconds since the epoch."""
-        ...
 
 
 @dataclass(frozen=True)
