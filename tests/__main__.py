@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -96,7 +97,10 @@ def main() -> int:
         for outcome in ("passed", "failed")
     )
     failed += sum(figures is None for figures in results.values())
-    print(f"{passed} passed, {failed} failed")
+    for figures in filter(None, results.values()):
+        print("".join(f"failed: {test}\n" for test in figures.named("failed")), end="")
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{passed} passed, {failed} failed; {spent.ru_utime + spent.ru_stime:.0f} CPU s")
     return int(failed > 0)
 
 

@@ -12,7 +12,6 @@ import json
 import resource
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -39,9 +38,13 @@ class Figures:
     cpu: dict[str, float] = field(default_factory=dict)
     seconds: float = 0
 
+    def named(self, outcome: str) -> list[str]:
+        """The tests that ended so."""
+        return [test for test, ended in self.outcomes.items() if ended == outcome]
+
     def count(self, outcome: str) -> int:
         """Number of tests that ended so."""
-        return Counter(self.outcomes.values())[outcome]
+        return len(self.named(outcome))
 
     def __str__(self) -> str:
         passed, failed, skipped = (self.count(outcome) for outcome in ("passed", "failed", "skipped"))
