@@ -4,64 +4,60 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
-import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from fanin.entry import streams
-from fanin_cdk import FaninStack, PipelineStack, Settings
 from fanin_cdk.alarms import RUNBOOKS
 from fanin_cdk.events import STREAM_READERS
 from tests.docs.anchors import anchors
-from tests.infra.conftest import UNBUNDLED
+from tests.infra.conftest import everything, synthesized
 
 TEXT = (Path(__file__).parents[2] / RUNBOOKS).read_text()
 SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
 
 
-def created() -> Iterator[tuple[str, str]]:
-    """Name and description of each alarm of both stacks."""
-    app = cdk.App(context=UNBUNDLED)
-    stack = FaninStack(app, "fanin", settings=Settings(pipeline=True))
-    for one in (stack, PipelineStack(app, "pipeline", tracker=stack.tracker)):
-        for construct in one.node.find_all():
-            if isinstance(construct, cloudwatch.Alarm):
-                yield construct.node.id, construct.node.default_child.alarm_description
+@pytest.fixture(scope="module")
+def alarms() -> dict[str, str]:
+    """Name of each alarm of both stacks → its description."""
+    constructs = (one.stack.node.find_all() for one in (synthesized(), everything().jobs))
+    return {
+        construct.node.id: construct.node.default_child.alarm_description
+        for construct in chain(*constructs)
+        if isinstance(construct, cloudwatch.Alarm)
+    }
 
 
-ALARMS = list(created())
+def test_an_alarm_names_the_section_that_has_it(alarms):
+    for name, description in alarms.items():
+        # Given the section that the description of an alarm names
+        (anchor,) = re.findall(rf"\(what to do: {re.escape(RUNBOOKS)}#([a-z-]+)\)$", description)
+        (body,) = [body for heading, body in SECTIONS.items() if anchors(f"# {heading}") == {anchor}]
+        # Then it has the alarm, and says what to look at and what to do
+        assert f"`{name}`" in body, name
+        assert re.search(r"look at", body, re.IGNORECASE), name
+        assert re.search(r"\*\*Do\*\*|\| do \|", body), name
 
 
-@pytest.mark.parametrize(("name", "description"), ALARMS, ids=[name for name, _ in ALARMS])
-def test_an_alarm_names_the_section_that_has_it(name, description):
-    # Given the section that the description of an alarm names
-    (anchor,) = re.findall(rf"\(what to do: {re.escape(RUNBOOKS)}#([a-z-]+)\)$", description)
-    (body,) = [body for heading, body in SECTIONS.items() if anchors(f"# {heading}") == {anchor}]
-    # Then it has the alarm, and says what to look at and what to do
-    assert f"`{name}`" in body
-    assert re.search(r"look at", body, re.IGNORECASE)
-    assert re.search(r"\*\*Do\*\*|\| do \|", body)
-
-
-def test_no_runbook_is_of_an_alarm_that_there_is_not():
+def test_no_runbook_is_of_an_alarm_that_there_is_not(alarms):
     told = set()
     for body in SECTIONS.values():
         told |= set(re.findall(r"^(?:\| )?`([\w ]+)`(?: \||:)", body, re.MULTILINE))
-    assert told == {name for name, _ in ALARMS}
+    assert told == alarms.keys()
 
 
-def test_no_page_names_an_alarm_that_there_is_not():
+def test_no_page_names_an_alarm_that_there_is_not(alarms):
     named = {
         name
         for page in (Path(__file__).parents[2] / "docs").rglob("*.md")
-        for alarms in re.findall(r"\balarms? ((?:`\w+`(?:,| and)?\s*)+)", page.read_text())
-        for name in re.findall(r"`(\w+)`", alarms)
+        for some in re.findall(r"\balarms? ((?:`\w+`(?:,| and)?\s*)+)", page.read_text())
+        for name in re.findall(r"`(\w+)`", some)
     }
     assert named
-    assert named <= {name for name, _ in ALARMS}
+    assert named <= alarms.keys()
 
 
 def test_moving_back_names_the_queue():

@@ -11,33 +11,13 @@ from typing import Any
 
 import pytest
 
-from fanin.domain.access import AccessGroup
-from fanin.entry.http.table import ROUTES
 from fanin_cdk.keys import USE
 from tests.docs import granted_policies, pages
-from tests.infra.iam.forbidden import BATCHES, FORBIDDEN, PARTS, WORDS, update
 from tests.infra.iam.policies import Decision, Request, evaluate
 from tests.infra.iam.templates import ACCOUNT, REGION
-from tests.infra.iam.test_grants import EXEMPT
 
 TEXT = pages.text("how-to/policies.md")
 (FILL,) = pages.code("how-to/policies.md")
-GROUPS = {
-    "Reader": AccessGroup.READ,
-    "Producer over HTTPS": AccessGroup.PRODUCE,
-    "Consumer over HTTPS": AccessGroup.CONSUME,
-    "Operator": AccessGroup.OPERATE,
-    "Administrator": AccessGroup.ADMINISTER,
-}
-"""Title → the group of calls that its policy allows; the others allow no call."""
-QUEUES = {"AckQueueUrl", "ReplyQueueUrl"}
-VALUES = {
-    "batch_id": "245277353725542",
-    "frame_id": "245277353725542",
-    "ordinal": "3",
-    "topic": "cars",
-    "name": "x",
-}
 
 
 def section(title: str) -> str:
@@ -78,17 +58,6 @@ def filled(policy: str) -> list[dict[str, Any]]:
     return statements
 
 
-def may(title: str, request: Request) -> bool:
-    return evaluate(filled(shown(title)), request) is Decision.ALLOW
-
-
-def invoke(method: str, path: str) -> Request:
-    api = granted_policies.outputs()["ApiUrl"]
-    with_values = re.sub(r"\{(\w+)\}", lambda match: VALUES[match[1]], path)
-    arn = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{api}/$default/{method}{with_values}"
-    return Request("execute-api:Invoke", arn)
-
-
 def send(output: str) -> Request:
     return Request("sqs:SendMessage", f"arn:aws:sqs:{REGION}:{ACCOUNT}:{granted_policies.outputs()[output]}")
 
@@ -106,55 +75,6 @@ def test_a_policy_is_what_the_grant_writes(title: str) -> None:
 @pytest.mark.parametrize("title", granted_policies.GRANTS)
 def test_filled_in_it_is_the_policy_of_the_stack(title: str) -> None:
     assert filled(shown(title)) == granted_policies.statements(title)
-
-
-@pytest.mark.parametrize("title", granted_policies.GRANTS)
-def test_a_policy_allows_the_calls_of_its_group_and_no_other(title: str) -> None:
-    group = GROUPS.get(title)
-    for route in ROUTES:
-        allowed = may(title, invoke(route.method, route.path))
-        assert allowed == (group in route.groups), (route.method, route.path)
-
-
-@pytest.mark.parametrize("title", granted_policies.GRANTS)
-def test_only_consumers_may_send_to_the_ack_queue(title: str) -> None:
-    for output in QUEUES:
-        assert may(title, send(output)) == title.startswith("Consumer")
-    assert not may(title, send("WorkQueueUrl"))
-
-
-@pytest.mark.parametrize("title", granted_policies.GRANTS)
-def test_a_policy_forbids_what_no_function_may(title: str) -> None:
-    # Given what the functions of the stack must not do, and the few things that a role on the tables may
-    exempt = EXEMPT[title.split(maxsplit=1)[0]] if "on the tables" in title else ()
-    for what, request, _ in FORBIDDEN:
-        if not what.startswith(exempt):
-            assert not may(title, request), what
-
-
-def test_a_consumer_on_the_tables_moves_batches_forward_and_changes_nothing_else() -> None:
-    consumer = "Consumer on the tables"
-    for table, attributes in (
-        (BATCHES, ("batch_id", "state", "failed")),
-        (PARTS, ("batch_id", "part", "reason", "message")),
-        (WORDS, ("batch_id", "word", "w")),
-    ):
-        assert may(consumer, update(table, *attributes))
-        assert not may("Consumer through the queues", update(table, *attributes))
-        assert not may("Consumer over HTTPS", update(table, *attributes))
-    for attribute in ("salt", "limit", "items", "expires_at", "parent_item"):
-        assert not may(consumer, update(BATCHES, "batch_id", attribute))
-    assert not may(consumer, Request("dynamodb:PutItem", BATCHES))
-
-
-def test_a_producer_on_the_tables_opens_batches() -> None:
-    producer = "Producer on the tables"
-    assert may(producer, Request("dynamodb:PutItem", BATCHES))
-    tagged = {"aws:ResourceTag/fanin:channel": "x"}
-    queue = f"arn:aws:sqs:{REGION}:{ACCOUNT}:somebodys"
-    assert may(producer, Request("sqs:SendMessage", queue, tagged))
-    assert not may(producer, Request("sqs:SendMessage", queue))
-    assert not may("Producer over HTTPS", Request("dynamodb:PutItem", BATCHES))
 
 
 def test_the_statements_for_the_queue_of_the_work() -> None:

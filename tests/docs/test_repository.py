@@ -39,21 +39,6 @@ def test_the_changelog_says_nothing_twice_and_groups_what_it_says():
     assert len(set(groups)) == len(groups) > 0
 
 
-def test_no_page_and_no_file_of_code_has_both_sides_of_a_merge():
-    marker = re.compile(r"^(<{7} |>{7} )", re.MULTILINE)
-    folders = ("docs", "examples", "functions", "infra", "layers/fanin", "tests")
-    files = [
-        file for folder in folders for kind in ("md", "py") for file in (ROOT / folder).rglob(f"*.{kind}")
-    ]
-    assert len(files) > 1_000
-    assert not [file for file in [*ROOT.glob("*.md"), *files] if marker.search(file.read_text())]
-
-
-def test_security_names_the_version_that_gets_fixes():
-    minor = ".".join(fanin.__version__.split(".")[:2])
-    assert f"| {minor}.x, the latest minor version | yes |" in (ROOT / "SECURITY.md").read_text()
-
-
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=by_name)
 def test_what_a_workflow_runs_exists(workflow):
     commands = "\n".join(step["run"] for step in steps(workflow) if "run" in step)

@@ -11,7 +11,6 @@ from botocore.exceptions import ClientError
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.buffers import Producer, Taker
-from fanin.domain.buffer import PutOutcome
 from fanin.errors import BufferNotFound, LimitReached
 from tests.e2e.deployment import eventually
 
@@ -49,18 +48,6 @@ def test_work_goes_through_a_buffer_that_the_service_made(tracker, stack, name) 
         buffers.status(name)
     with pytest.raises(ClientError, match="does not exist"):
         stack.client("sqs").get_queue_attributes(QueueUrl=buffer.queue)
-
-
-def test_a_put_is_ready_when_a_consumer_waits(new_tracker, name) -> None:
-    producer, consumer = new_tracker(), new_tracker()
-    producer.buffers.define(name, 5)
-    with ThreadPoolExecutor(1) as pool:
-        taking = pool.submit(consumer.buffers.take, name, wait=15)
-        eventually(lambda: producer.buffers.status(name).count == -1)
-        assert producer.producer(name).put("a").outcome is PutOutcome.READY
-        (work,) = taking.result()
-    assert work.payload == "a"
-    producer.buffers.delete(name)
 
 
 def test_the_limit_holds_under_many_producers(new_tracker, tracker, name) -> None:

@@ -78,25 +78,3 @@ def test_each_item_counts_once_and_the_end_is_told_once(
     assert not tracker.missing(batch.id).ranges
     verdict = tracker.verify(batch.id)
     assert (verdict.pending, verdict.disagreements, verdict.repaired) == (0, (), False)
-
-
-def test_closing_at_the_same_time_as_the_last_ack_completes_once(
-    new_tracker, tracker, subscriber, order
-) -> None:
-    # Given batches with one item left
-    trackers = [new_tracker(), new_tracker()]
-    batches = [tracker.attach(tracker.open().batch_id) for _ in range(10)]
-    groups = [batch.add(65) for batch in batches]
-    tracker.ack(item for group in groups for item in group[:64])
-
-    # When each is closed and its last item acked, at the same time
-    with ThreadPoolExecutor(2) as pool:
-        for batch, group in zip(batches, groups, strict=True):
-            acked = pool.submit(trackers[0].ack, group[64])
-            closed = pool.submit(trackers[1].close, batch.id)
-            acked.result()
-            closed.result()
-
-    # Then each is complete, with one event
-    events = subscriber.only_events_of([batch.id for batch in batches])
-    assert {event["detail-type"] for event in events.values()} == {"Batch Completed"}

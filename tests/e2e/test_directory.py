@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.domain.directory import Policy, PutEvent, PutRoute, Register
+from fanin.domain.directory import PutEvent, PutRoute, Register
 from fanin.errors import NotRegistered
 from tests.e2e.deployment import Deployment, eventually
 
@@ -91,45 +91,6 @@ def test_the_registrar_follows_instances_and_drops_the_dead(
     events = eventually(lambda: told(topic) if len(told(topic)) >= 2 else None)
     assert kinds(events) == ["Instance Registered", "Instance Deregistered"]
     assert events[-1]["detail"]["reason"] == "queue gone"
-
-
-def test_an_event_is_routed_by_its_content(deployment, tracker, channel, topic) -> None:
-    # Given two routes by content, to all of a topic and to the sender
-    urls = {name: channel() for name in ("one", "two")}
-    for name, url in urls.items():
-        tracker.directory.register(Register(topic, name, url))
-    loud, quiet = f"loud-{uuid.uuid4().hex[:8]}", f"quiet-{uuid.uuid4().hex[:8]}"
-    for name, policy, kind in ((loud, Policy.ALL, "Loud"), (quiet, Policy.SENDER, "Quiet")):
-        pattern = {"source": [topic], "detail-type": [kind]}
-        tracker.routing.put(PutRoute(name, pattern, topic, policy))
-
-    # When an event of each kind comes, and one that no route wants
-    every = tracker.routing.publish(PutEvent(topic, "Loud", {"n": 1}))
-    tracker.routing.publish(PutEvent(topic, "Quiet", {"sender": "two", "correlation_id": "mine"}))
-    tracker.routing.publish(PutEvent(topic, "Unheard", {}))
-
-    # Then those get it who should, with the correlation id
-    def received(name: str) -> list[tuple[str, str, Any]]:
-        return [
-            (
-                message["MessageAttributes"][names.ATTRIBUTE_TYPE]["StringValue"],
-                message["MessageAttributes"][names.ATTRIBUTE_CORRELATION]["StringValue"],
-                json.loads(message["Body"])["detail"].get("n"),
-            )
-            for message in deployment.receive(urls[name])
-        ]
-
-    one, two = [], []
-    eventually(lambda: one.extend(received("one")) or two.extend(received("two")) or len(one) + len(two) >= 3)
-    assert one == [("Loud", every.correlation_id, 1)]
-    assert sorted(two) == [("Loud", every.correlation_id, 1), ("Quiet", "mine", None)]
-
-    # And with the route goes its rule
-    assert tracker.routing.delete(loud)
-    assert tracker.routing.delete(quiet)
-    stack = deployment.stack
-    rules = stack.client("events").list_rules(EventBusName=stack.bus, NamePrefix=names.ROUTE_RULE)["Rules"]
-    assert not [rule for rule in rules if rule["Name"].endswith((loud, quiet))]
 
 
 def test_an_event_that_nobody_gets_is_counted_and_kept(deployment, tracker, channel, topic) -> None:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 
 from fanin import names
 from tests.e2e.deployment import eventually
-from tests.spans import spans
-
-SOON = timedelta(seconds=5)
-"""Enough for one call on a busy machine."""
 
 
 def schedule_of(stack, batch_id: int):
@@ -23,31 +18,6 @@ def schedule_of(stack, batch_id: int):
 
 
 class TestDeadlines:
-    def test_an_open_batch_times_out_and_an_ack_that_comes_later_changes_nothing(
-        self, tracker, stack, deployment, subscriber
-    ):
-        # Given a batch that nobody closes, most of it done
-        batch = tracker.attach(tracker.open(deadline=timedelta(hours=1)).batch_id)
-        group = batch.add(200)
-        tracker.ack([group[i] for i in range(200) if i not in (7, 64, 65, 199)])
-
-        # When its deadline is moved nearer and comes, and a function that has not seen the batch acks
-        tracker.change(batch.id, deadline=SOON)
-        event = subscriber.only_event_of(batch.id)
-        started = time.time()
-        tracker.ack_later(group[7:9])
-
-        # Then the batch has timed out, and the event lists what is missing
-        assert event["detail-type"] == "Batch Timed Out"
-        assert event["detail"]["id"].endswith(f"/{stack.region}/{stack.bus}/{batch.id}.timed_out")
-        assert spans(event["detail"]["missing"]) == [[7, 8], [64, 66], [199, 200]]
-        assert event["detail"]["missing_more"] is False
-        # And the items count as late, and are still missing
-        assert eventually(lambda: deployment.metrics("acks", started)) == {names.METRIC_LATE: 2}
-        assert [(r.start, r.stop) for r in tracker.missing(batch.id).ranges] == [(7, 8), (64, 66), (199, 200)]
-        # And nothing of the schedule is left
-        assert schedule_of(stack, batch.id) is None
-
     def test_a_batch_that_completes_before_needs_no_alarm(self, tracker, stack, subscriber):
         # Given a batch with a deadline
         with tracker.batch(deadline=timedelta(hours=1)) as batch:

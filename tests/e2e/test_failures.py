@@ -12,7 +12,7 @@ import pytest
 
 from fanin import Failure, ItemFailed, KeptMessage, Message, MessageAttribute, Tracker, names
 from fanin.errors import BatchGone, FailureNotFound
-from tests.e2e.deployment import Deployment, eventually
+from tests.e2e.deployment import eventually
 
 LARGE = 20_000
 """Bytes of a body that is too large for a row."""
@@ -141,23 +141,6 @@ def test_a_scatter_keeps_what_a_recipient_could_not_be_sent(
     assert kept is not None
     assert kept.body == body(2_000)
     assert names.ATTRIBUTE_CORRELATION in kept.attributes
-
-
-@pytest.mark.parametrize("where", ["batch", "consumer"])
-def test_a_message_that_must_not_be_stored_is_not(tracker, stack, queue_url, body, where) -> None:
-    with tracker.batch(keep="reason" if where == "batch" else None) as batch:
-        batch.send(queue_url, [body()])
-
-    keep = "reason" if where == "consumer" else "message"
-    while not tracker.consumer(queue_url, failing, wait=1, keep=keep).poll():
-        pass
-
-    (failure,) = tracker.iter_failures(batch.id)
-    assert (failure.reason, failure.kept) == ("row 0 has no price", False)
-    assert tracker.kept_message(failure.item) is None
-    parts = json.dumps(Deployment(stack).rows(stack.parts_table), default=str)
-    assert f'"{batch.id}' in parts
-    assert body() not in parts
 
 
 def test_messages_go_with_their_batch(tracker, stack, deployment, body) -> None:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20,22")
 
 import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
 from aws_cdk.assertions import Template
 
-from fanin_cdk import FaninStack, Settings
+from fanin_cdk import FaninStack, PipelineStack, Settings
 
 UNBUNDLED = {"aws:cdk:bundling-stacks": []}
 
@@ -106,6 +107,16 @@ TOKENS: Final[dict[str, Any]] = {
     "registrar_rate_minutes": 1,
     "unrouted": "keep",
 }
+EVERYTHING: Final[dict[str, Any]] = {
+    "alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:alarms",
+    "console": True,
+    "console_write": True,
+    "pipeline": True,
+    "pipeline_inputs": "s3://lake/orders/,s3://telemetry",
+    "removal": "destroy",
+    "unrouted": "keep",
+    "webhook_hosts": "hooks.example.com, *.example.org",
+}
 LOCAL: Final[dict[str, Any]] = {"local": True, "auth": "none", "removal": "destroy"}
 
 
@@ -113,6 +124,35 @@ LOCAL: Final[dict[str, Any]] = {"local": True, "auth": "none", "removal": "destr
 def synthesized(**settings: Any) -> Synthesized:
     app = cdk.App(context=UNBUNDLED)
     return Synthesized(FaninStack(app, "fanin", settings=Settings(**settings)))
+
+
+class Everything(NamedTuple):
+    """Stacks with all resources that there are, gone without a trace.
+
+    Attributes:
+        fanin: the service.
+        jobs: those of Spark.
+        own: a consumer's and a producer's roles.
+    """
+
+    fanin: Synthesized
+    jobs: Synthesized
+    own: Synthesized
+
+
+@cache
+def everything() -> Everything:
+    app = cdk.App(context=UNBUNDLED)
+    fanin = FaninStack(app, "fanin", settings=Settings(**EVERYTHING))
+    tracker = fanin.tracker
+    jobs = PipelineStack(app, "fanin-pipeline", tracker=tracker)
+    own = cdk.Stack(app, "own")
+    for name, grant in (
+        ("Consumer", fanin.tracker.grant_consumer),
+        ("Producer", fanin.tracker.grant_producer),
+    ):
+        grant(iam.Role(own, name, assumed_by=iam.ServicePrincipal("ecs-tasks.amazonaws.com")))
+    return Everything(*map(Synthesized, (fanin, jobs, own)))
 
 
 @pytest.fixture(scope="session")

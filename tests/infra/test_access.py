@@ -87,13 +87,10 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def shop() -> Shop:
-    """With a console that has buttons; a role for each grant, one for all, and a consumer for each way."""
+    """With a console that has buttons; a role for each grant, and one for all."""
     shop = Shop(console=True, console_write=True)
     for name, (_, grant) in GRANTS.items():
         grant(shop.tracker)(shop.role(name))
-    for via in ("https", "queue", "tables"):
-        shop.tracker.grant_consumer(shop.role(f"consumer-{via}"), via=via)
-    shop.tracker.grant_producer(shop.role("producer-https"), via="https")
     everything = shop.role("all")
     for name in ("grant_read", "grant_operator", "grant_administrator"):
         getattr(shop.tracker, name)(everything)
@@ -241,56 +238,6 @@ def test_the_console_is_for_readers_and_its_buttons_for_those_who_may_press_them
             # Producers and consumers have calls of their own, and press no buttons.
             mine = group in route_of(action.operation).groups and group in CONSOLE
             assert allows(calls, f"{path}/{action.name}") == mine, action.name
-
-
-def test_without_a_console_nobody_may_call_it() -> None:
-    shop = Shop()
-    shop.tracker.grant_read(shop.role("reader"))
-    shop.tracker.grant_operator(shop.role("operator"))
-    assert not [call for name in shop.roles for call in shop.calls(name) if "console" in call]
-
-
-def test_a_consumer_through_queues_may_send_there_and_do_nothing_else(shop: Shop) -> None:
-    statements = shop.statements("consumer-queue")
-    queues = [shop.tracker.acks.queue, shop.tracker.scatter.replies.queue]
-    arns = [{"Fn::GetAtt": [shop.stack.get_logical_id(queue.node.default_child), "Arn"]} for queue in queues]
-    assert {action for statement in statements for action in statement["Action"]} == {"sqs:SendMessage"}
-    sent_to = [resource for statement in statements for resource in statement["Resource"]]
-    assert sorted(sent_to, key=str) == sorted(arns, key=str)
-
-
-def test_who_works_over_https_has_no_access_to_tables(shop: Shop) -> None:
-    for name in ("consumer-https", "producer-https", "reader", "operator", "administrator"):
-        found = {action for statement in shop.statements(name) for action in statement["Action"]}
-        assert found <= {"execute-api:Invoke", "sqs:SendMessage"}, name
-
-
-def test_the_way_of_a_consumer_is_the_tables_unless_another_is_named(shop: Shop) -> None:
-    def of(name: str) -> list[str]:
-        return sorted(map(str, shop.statements(name)))
-
-    assert of("consumer") == of("consumer-tables")
-    assert len(of("consumer-https")) < len(of("consumer-tables"))
-
-
-def test_a_consumer_on_the_tables_can_neither_replace_nor_delete_a_row(shop: Shop) -> None:
-    writes = [
-        statement
-        for statement in shop.statements("consumer-tables")
-        if any(re.fullmatch(r"dynamodb:(?!BatchGet|Query).*", action) for action in statement["Action"])
-    ]
-    assert {action for statement in writes for action in statement["Action"] if "Get" not in action} == {
-        "dynamodb:UpdateItem"
-    }
-    limited = [
-        statement["Condition"]["ForAllValues:StringEquals"]
-        for statement in writes
-        if "Condition" in statement
-    ]
-    named = {name for condition in limited for name in condition["dynamodb:Attributes"]}
-    # Of keys (first, count), records such as replies (value, version), and batches
-    assert not named & {"first", "count", "owner", "value", "version", "salt", "items", "opened_by"}
-    assert len(limited) == 2  # batches and parts; of the words a role may update all
 
 
 @pytest.mark.parametrize("grant", ["grant_consumer", "grant_producer"])

@@ -6,7 +6,7 @@ import pytest
 
 from fanin import names
 from fanin_cdk.settings import BadSetting, Settings
-from tests.infra.conftest import Synthesized, synthesized
+from tests.infra.conftest import Synthesized, everything
 
 ROUTES = {f"GET {names.CONSOLE_ROOT}", f"GET {names.CONSOLE_ROOT}/{{proxy+}}"}
 FORMS = {route.replace("GET", "POST") for route in ROUTES}
@@ -14,7 +14,7 @@ FORMS = {route.replace("GET", "POST") for route in ROUTES}
 
 @pytest.fixture(scope="module")
 def buttons() -> Synthesized:
-    return synthesized(console=True, console_write=True)
+    return everything().fanin
 
 
 def routes(stack) -> dict[str, dict]:

@@ -75,6 +75,7 @@ def lint(*templates: Path) -> list[str]:
     return [f"{one['Rule']['Id']} {one['Filename']}: {one['Message']}" for one in json.loads(done.stdout)]
 
 
+@pytest.mark.soak
 def test_cdk_nag_and_cfn_lint_would_find_something(tmp_path):
     # Given a stack with a queue that nobody checks, and a template with a property that does not exist
     app = cdk.App()

@@ -21,44 +21,6 @@ FUNCTIONS = (
     *("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters"),
     *("directory", "registrar", "router", "scatter", "replies", "redriver", "targets"),
 )
-TABLES = (names.ENV_BATCHES_TABLE, names.ENV_WORDS_TABLE, names.ENV_PARTS_TABLE, names.ENV_DIRECTORY_TABLE)
-SCHEDULES = (
-    names.ENV_SCHEDULE_GROUP,
-    names.ENV_SCHEDULE_ROLE_ARN,
-    names.ENV_TIMER_ARN,
-    names.ENV_TIMER_DLQ_ARN,
-)
-SCATTER = (names.ENV_SCATTER_QUEUE_URL, names.ENV_REPLY_QUEUE_URL, names.ENV_CLAIMS_BUCKET)
-OWN = {
-    "api": {
-        *SCHEDULES,
-        *SCATTER,
-        names.ENV_REDRIVE_QUEUE_URL,
-        names.ENV_BUS,
-        names.ENV_ROUTER_ARN,
-        names.ENV_BUFFER_PREFIX,
-        names.ENV_BUFFER_DEAD_LETTERS_ARN,
-        names.ENV_TARGETS_QUEUE_URL,
-    },
-    "notifier": {
-        *SCHEDULES,
-        names.ENV_BUS,
-        names.ENV_RETRY_QUEUE_URL,
-        names.ENV_TARGETS_QUEUE_URL,
-        names.ENV_CLAIMS_BUCKET,
-    },
-    "settler": {names.ENV_RETRY_QUEUE_URL},
-    "acks": {names.ENV_RETRY_QUEUE_URL, names.ENV_CLAIMS_BUCKET},
-    "dead_letters": {names.ENV_RETRY_QUEUE_URL, names.ENV_BUFFER_DEAD_LETTERS_ARN, names.ENV_CLAIMS_BUCKET},
-    "directory": {names.ENV_BUS, names.ENV_ROUTER_ARN, names.ENV_RETRY_QUEUE_URL},
-    "registrar": {names.ENV_RETRY_QUEUE_URL},
-    "router": {names.ENV_BUS},
-    "timer": {*SCHEDULES, names.ENV_SCATTER_QUEUE_URL},
-    "reaper": {*SCHEDULES, names.ENV_BUS, names.ENV_SCATTER_QUEUE_URL},
-    "scatter": {*SCATTER, *SCHEDULES},
-    "replies": {*SCATTER},
-    "redriver": {names.ENV_REDRIVE_QUEUE_URL, names.ENV_CLAIMS_BUCKET},
-}
 
 
 def test_there_is_a_function_for_every_folder(tracker):
@@ -66,9 +28,6 @@ def test_there_is_a_function_for_every_folder(tracker):
     folders = {folder.name for folder in HANDLERS.iterdir() if folder.is_dir()}
     elsewhere = {"fan_out", "console", "removal"}  # of FanOutAndWait, and of settings
     assert folders - elsewhere == set(FUNCTIONS)
-
-
-DEFAULTS = {names.ENV_OPEN_IDLE_TTL, names.ENV_CLOSED_IDLE_TTL, names.ENV_LIFETIME, names.ENV_STALL_AFTER}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -86,9 +45,6 @@ def test_a_function_is_logged_and_told_what_it_needs(altered, name):
     }
     assert function["LoggingConfig"]["ApplicationLogLevel"] == "DEBUG"
     environment = function["Environment"]["Variables"]
-    common = {*TABLES, *DEFAULTS}
-    powertools = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_LOG_LEVEL"}
-    assert set(environment) == common | powertools | OWN.get(name, set())
     assert environment[names.ENV_OPEN_IDLE_TTL] == "600"
     assert environment["POWERTOOLS_SERVICE_NAME"] == "shop"
     assert environment["POWERTOOLS_LOG_LEVEL"] == "DEBUG"

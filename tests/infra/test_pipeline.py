@@ -16,13 +16,11 @@ from aws_cdk.assertions import Annotations, Match, Template
 
 from fanin import names
 from fanin_cdk import FaninStack, FaninTracker, Pipeline, PipelineNetwork, PipelineStack, Settings
-from fanin_cdk.layers import PLATFORMS
 from fanin_cdk.pipeline import PYTHON, requirements_for
-from tests.infra.conftest import UNBUNDLED, Synthesized
+from tests.infra.conftest import EVERYTHING, UNBUNDLED, Synthesized, everything
 
 ROOT = Path(__file__).resolve().parents[2]
-INPUTS = "s3://lake/orders/,s3://telemetry"
-TOPIC = "arn:aws:sns:eu-west-1:123456789012:alarms"
+TOPIC = EVERYTHING["alarm_topic_arn"]
 
 
 def pipeline(**settings: Any) -> PipelineStack:
@@ -34,11 +32,7 @@ def pipeline(**settings: Any) -> PipelineStack:
 @pytest.fixture(scope="session")
 def made() -> Synthesized:
     """Without a network, with the rest of what the settings of a pipeline can name."""
-    return Synthesized(
-        pipeline(
-            pipeline_inputs=INPUTS, webhook_hosts="hooks.example.com, *.example.org", alarm_topic_arn=TOPIC
-        )
-    )
+    return everything().jobs
 
 
 @pytest.fixture(scope="module")
@@ -63,102 +57,6 @@ def application(stack: PipelineStack) -> dict[str, Any]:
     of = stack.pipeline.application
     names = ("release_label", "architecture", "maximum_capacity", "auto_stop_configuration")
     return {name: stack.resolve(getattr(of, name)) for name in (*names, "network_configuration")}
-
-
-def allowed(made: Synthesized, role: Any) -> dict[str, list[str]]:
-    """Action → the resources it is allowed on, short."""
-    found: dict[str, list[str]] = {}
-    for statement in made.statements(role):
-        actions, resource = statement["Action"], short(statement["Resource"])
-        for action in [actions] if isinstance(actions, str) else actions:
-            found.setdefault(action, []).append(resource)
-    return {action: sorted(resources) for action, resources in found.items()}
-
-
-def short(resource: Any) -> str:
-    """A short name for an ARN."""
-    if isinstance(resource, dict):
-        ((function, value),) = resource.items()
-        if function == "Fn::Join":
-            return "".join(short(part) for part in value[1])
-        value = value["OutputName"] if function == "Fn::GetStackOutput" else value
-        value = value[0] if isinstance(value, list) else value
-        found = re.search(r"(?:Tracker|Pipeline)([A-Za-z]+?)[0-9A-F]{8}", value)
-        return f"<{found[1]}>" if found else ("assets" if "assets" in value else "")
-    return re.sub(r"[0-9a-f]{64}", "…", str(resource))
-
-
-def test_a_job_may_do_this_and_nothing_else(made):
-    # Given the role of the jobs
-    # Then this is the whole of what it may do
-    tables = ["<StorageBatches>", "<StorageDirectory>", "<StorageParts>", "<StorageWords>"]
-    batches, directory, parts, words = tables
-    assert allowed(made, made.stack.pipeline.role) == {
-        "dynamodb:BatchGetItem": [batches, directory, parts, words],
-        "dynamodb:BatchWriteItem": [parts],
-        "dynamodb:DeleteItem": [directory],
-        "dynamodb:DescribeTable": [words],
-        "dynamodb:PutItem": [batches, parts],
-        "dynamodb:Query": [
-            f"{batches}/index/by_attention",
-            f"{batches}/index/by_shelf",
-            f"{batches}/index/by_user_key",
-            directory,
-            parts,
-        ],
-        "dynamodb:Scan": [batches, words],
-        "dynamodb:UpdateItem": [batches, directory, parts, words],
-        "iam:PassRole": ["<DeadlinesRole>"],
-        "logs:CreateLogStream": ["<Logs>:*"],
-        "logs:DescribeLogGroups": ["arn::logs:::log-group:*"],
-        "logs:DescribeLogStreams": ["<Logs>:*"],
-        "logs:PutLogEvents": ["<Logs>:*"],
-        "s3:AbortMultipartUpload": ["<Bucket>/data/*"],
-        "s3:DeleteObject": ["<Bucket>/data/*"],
-        "s3:GetObject": [
-            "<Bucket>/*",
-            "<ScatterClaims>/*",
-            "arn::s3:::assets/….py",
-            "arn::s3:::assets/….zip",
-            "arn::s3:::assets/….zip",
-            "arn::s3:::lake/orders/*",
-            "arn::s3:::telemetry/*",
-        ],
-        "s3:ListBucket": ["<Bucket>", "arn::s3:::lake", "arn::s3:::telemetry"],
-        "s3:ListBucketMultipartUploads": ["<Bucket>"],
-        "s3:PutObject": ["<Bucket>/data/*", "<ScatterClaims>/*"],
-        "scheduler:CreateSchedule": ["arn::scheduler:::schedule/fanin/*"],
-        "scheduler:UpdateSchedule": ["arn::scheduler:::schedule/fanin/*"],
-        "sqs:GetQueueAttributes": ["arn::sqs:::*"],
-        "sqs:GetQueueUrl": ["*"],
-        "sqs:ListQueueTags": ["*"],
-        "sqs:SendMessage": ["*", "<ScatterJobsQueue>", "<WorkQueue>"],
-    }
-
-
-def test_only_queues_that_are_channels_get_messages_beside_the_trackers_own(made):
-    everywhere = [s for s in made.statements(made.stack.pipeline.role) if s["Resource"] == "*"]
-    assert [s["Condition"] for s in everywhere] == [
-        {"StringLike": {f"aws:ResourceTag/{names.CHANNEL_TAG}": "*"}}
-    ]
-
-
-def test_a_job_may_see_that_a_queue_of_its_account_and_region_is_not_there(made):
-    # Given that a queue which is not there has no tag, and that SQS says so only to those who may look
-    (look,) = [
-        s for s in made.statements(made.stack.pipeline.role) if s["Action"] == "sqs:GetQueueAttributes"
-    ]
-    # Then no condition asks for a tag, and queues of others stay out of sight
-    assert "Condition" not in look
-    region, account = ({"Ref": f"AWS::{name}"} for name in ("Region", "AccountId"))
-    partition = {"Ref": "AWS::Partition"}
-    assert look["Resource"] == {"Fn::Join": ["", ["arn:", partition, ":sqs:", region, ":", account, ":*"]]}
-
-
-def test_only_emr_in_this_account_takes_the_role(made):
-    (statement,) = made.properties(made.stack.pipeline.role)["AssumeRolePolicyDocument"]["Statement"]
-    assert statement["Principal"] == {"Service": "emr-serverless.amazonaws.com"}
-    assert statement["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
 
 
 def test_the_application_is_as_the_settings_say(jobs):
@@ -344,15 +242,6 @@ def test_each_release_gets_the_packages_that_its_spark_is_tested_with(release, f
     assert "--require-hashes --requirement layers/spark/requirements-3.5.txt" in makefile
 
 
-def test_wheels_are_for_emr_whatever_the_processor():
-    assert {platform.rpartition("_")[0] for some in PLATFORMS.values() for platform in some} == {
-        "manylinux2014",
-        "manylinux2014_x86",
-        "manylinux_2_28",
-        "manylinux_2_28_x86",
-    }
-
-
 def test_the_audit_exports_both_tables_waits_and_runs(made):
     # Given the state machine
     ((_, machine),) = made.of_type("AWS::StepFunctions::StateMachine").items()
@@ -413,13 +302,6 @@ def test_what_an_audit_read_is_deleted_and_what_it_found_is_kept(made):
     assert "'--output', States.Format('s3://ref/data/audits/{}'" in arguments
 
 
-def test_an_export_may_be_written_as_dynamodb_writes_it(made):
-    role = made.stack.pipeline.node.find_child("Audit").machine.role
-    may = allowed(made, role)
-    for action in ("AbortMultipartUpload", "PutObject", "PutObjectAcl"):
-        assert may[f"s3:{action}"] == ["<Bucket>/exports/*"]
-
-
 def test_a_log_group_that_was_retained_is_not_in_the_way_of_the_next_stack(made):
     # Given the log groups, of which those that are named outlive the stack
     named = [
@@ -439,10 +321,6 @@ def text(joined: Any) -> str:
         if isinstance(joined, str)
         else "".join(part if isinstance(part, str) else "ref" for part in joined["Fn::Join"][1])
     )
-
-
-def test_no_audit_where_none_is_wanted(jobs):
-    assert jobs(pipeline_audit_hours=0).pipeline.audit is None
 
 
 def test_an_audit_that_does_not_succeed_is_told(made):

@@ -6,11 +6,9 @@ import json
 import re
 from pathlib import Path
 
-import aws_cdk as cdk
 import pytest
 
-from fanin_cdk import FaninStack, PipelineStack, Settings
-from tests.infra.conftest import UNBUNDLED, Synthesized
+from tests.infra.conftest import Synthesized, everything
 from tests.infra.iam.conditions import as_list
 
 LEFTOVERS = "Custom::FaninLeftovers"
@@ -19,10 +17,7 @@ LEFTOVERS = "Custom::FaninLeftovers"
 @pytest.fixture(scope="module")
 def destroyed() -> tuple[Synthesized, Synthesized]:
     """The stacks of a service and its pipeline that are to be destroyed."""
-    app = cdk.App(context=UNBUNDLED)
-    stack = FaninStack(app, "fanin", settings=Settings(removal="destroy", pipeline=True))
-    jobs = PipelineStack(app, "fanin-pipeline", tracker=stack.tracker)
-    return Synthesized(stack), Synthesized(jobs)
+    return everything().fanin, everything().jobs
 
 
 def test_a_stack_whose_data_is_retained_deletes_only_rules_which_keep_its_bus_from_being_deleted(

@@ -54,7 +54,6 @@ def decide(
     request: Request,
     identity: Sequence[Statement],
     resource: Sequence[Statement] = (),
-    boundary: Sequence[Statement] | None = None,
 ) -> Decision:
     """What all policies together say, for a caller and a resource of one account.
 
@@ -63,17 +62,13 @@ def decide(
         identity: statements of the policies of the caller's role.
         resource: statements of the resource's policy. One that names the role itself allows without a policy
             of the role; one that names the account leaves it to the role's policies.
-        boundary: statements of the permissions boundary; None if the role has none.
     """
     own = evaluate(identity, request)
     about = [statement for statement in resource if _names(statement, request.principal)]
     theirs = evaluate(about, request)
-    limit = Decision.ALLOW if boundary is None else evaluate(boundary, request)
-    if Decision.EXPLICIT_DENY in (own, theirs, limit):
+    if Decision.EXPLICIT_DENY in (own, theirs):
         return Decision.EXPLICIT_DENY
-    if theirs is Decision.ALLOW and limit is Decision.ALLOW:
-        return Decision.ALLOW
-    return own if limit is Decision.ALLOW else Decision.IMPLICIT_DENY
+    return Decision.ALLOW if theirs is Decision.ALLOW else own
 
 
 def applies(statement: Statement, request: Request) -> bool:
@@ -86,19 +81,12 @@ def applies(statement: Statement, request: Request) -> bool:
 
 
 def _action(statement: Statement, action: str) -> bool:
-    if "NotAction" in statement:
-        return not any(matches(action, one, ignore_case=True) for one in as_list(statement["NotAction"]))
     return any(matches(action, one, ignore_case=True) for one in as_list(statement["Action"]))
 
 
 def _resource(statement: Statement, request: Request) -> bool:
-    if "NotResource" in statement:
-        return not _among(as_list(statement["NotResource"]), request)
     # The trust policy of a role has none: it is about the role.
-    return _among(as_list(statement.get("Resource", "*")), request)
-
-
-def _among(patterns: Iterable[str], request: Request) -> bool:
+    patterns = as_list(statement.get("Resource", "*"))
     known = (pattern for one in patterns if (pattern := substituted(one, request.keys)) is not None)
     return any(pattern == "*" or arn_matches(request.resource, _complete(pattern)) for pattern in known)
 
@@ -110,8 +98,6 @@ def _complete(pattern: str) -> str:
 
 
 def _names(statement: Statement, principal: str) -> bool:
-    if "NotPrincipal" in statement:
-        raise NotImplementedError("NotPrincipal")
     named = statement.get("Principal")
     if named == "*":
         return True

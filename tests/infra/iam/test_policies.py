@@ -60,27 +60,10 @@ def test_resources(resource, result):
     assert (evaluate([statement(resource=resource)], SEND) is Decision.ALLOW) is result
 
 
-def test_not_action_and_not_resource_are_about_the_rest():
-    everything_but = {"Effect": "Allow", "NotAction": "sqs:Delete*", "Resource": "*"}
-    assert evaluate([everything_but], SEND) is Decision.ALLOW
-    assert evaluate([everything_but], Request("sqs:DeleteQueue", QUEUE)) is Decision.IMPLICIT_DENY
-    elsewhere = {"Effect": "Allow", "Action": "*", "NotResource": QUEUE}
-    assert evaluate([elsewhere], SEND) is Decision.IMPLICIT_DENY
-
-
 def test_keys_of_conditions_are_case_insensitive():
     tagged = statement(Condition={"StringEquals": {"AWS:resourcetag/Team": "a"}})
     asked = Request("sqs:SendMessage", QUEUE, {"aws:ResourceTag/Team": "a"})
     assert evaluate([tagged], asked) is Decision.ALLOW
-
-
-def test_a_boundary_limits_and_never_grants():
-    limit = [statement(action="s3:*", resource="*")]
-    assert decide(SEND, [statement()], boundary=limit) is Decision.IMPLICIT_DENY
-    assert decide(SEND, [], boundary=[statement()]) is Decision.IMPLICIT_DENY
-    assert decide(SEND, [statement()], boundary=[statement(action="sqs:*")]) is Decision.ALLOW
-    denied = [statement("Deny"), statement(action="*", resource="*")]
-    assert decide(SEND, [statement()], boundary=denied) is Decision.EXPLICIT_DENY
 
 
 def test_within_an_account_the_policy_of_the_resource_is_enough():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.figures import Figure, number, worst
+from bench.figures import Figure, worst
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,3 @@ def test_a_figure_is_held_against_its_bound(figure, ok, must_be):
 def test_the_worst_of_many_is_the_highest_under_an_upper_bound_and_the_lowest_over_a_lower_one():
     assert worst(Figure("w", value, at_most=9) for value in (1, 3, 2)).measured == 3
     assert worst(Figure("w", value, at_least=9) for value in (2, 1, 3)).measured == 1
-
-
-def test_numbers_are_short():
-    assert [number(value) for value in (7, 1.0158765, 1_533_539.4, 3.8e-05)] == [
-        "7",
-        "1.016",
-        "1,533,539",
-        "3.8e-05",
-    ]

@@ -57,40 +57,6 @@ def test_what_is_timed_has_a_process_of_its_own_and_of_each_figure_the_worst_cou
     assert worst == max(int(name.removeprefix("process ")) for name in figures)
 
 
-@pytest.mark.parametrize(
-    ("named", "measured"),
-    [(["ranges", "reading"], ["ranges", "reading"]), ([], [*bench.COUNTED, *bench.TIMED])],
-)
-def test_the_groups_that_are_named_are_measured_or_all(monkeypatch, capsys, named, measured):
-    monkeypatch.setattr("sys.argv", ["bench", "--json", *named])
-    asked = []
-    monkeypatch.setattr(bench, "measure", lambda groups: asked.extend(groups) or [])
-    assert bench.main() == 0
-    assert asked == measured
-
-
-def test_an_unknown_group_is_refused_with_those_there_are(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["bench", "speed"])
-    with pytest.raises(SystemExit) as ended:
-        bench.main()
-    assert ended.value.code == 2
-    said = capsys.readouterr().err
-    assert "unknown group: speed; choose from single" in " ".join(said.split())
-
-
-def test_people_see_a_table_with_verdicts(monkeypatch, capsys):
-    bench.show([Figure("good", 1, at_most=1), Figure("bad", 2, at_most=1), Figure("free", 3, note="why")])
-    good, bad, free = (
-        line
-        for line in capsys.readouterr().out.splitlines()
-        if any(f"│ {w}" in line for w in ("good", "bad", "free"))
-    )
-    assert "yes" in good
-    assert "NO" in bad
-    assert not {"yes", "NO"} & set(free.split())
-    assert "why" in free
-
-
 def test_every_group_is_documented_in_the_page_of_the_bench():
     page = (ROOT / "docs" / "reference" / "bench.md").read_text()
     for group in bench.GROUPS:

@@ -48,23 +48,7 @@ def test_a_figure_is_what_its_rows_cost(
         assert least <= figure.measured <= most, figure
 
 
-def test_a_quorum_counts_each_reply_besides() -> None:
-    without, counted = (scatters._measure(200, quorum=quorum).measured for quorum in (None, 200))
-    assert counted - without == pytest.approx(1, abs=0.2)
-
-
 def test_an_order_that_leaves_an_item_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(single, "ITEMS", 1_024)
     with pytest.raises(AssertionError, match="all items are acknowledged, but the batch is closed"):
         single._measure("short", lambda: range(1_023))
-
-
-def test_items_with_totals_come_in_any_order_and_some_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(totals, "ITEMS", 4_096)
-    order = list(totals._order(1_000))
-    assert sorted(set(order)) == list(range(1_000))
-    assert len(order) == 1_020
-    # And totals that do not add up are refused
-    monkeypatch.setattr("fanin.app.ledger.settle.by_name", lambda names, _sums: dict.fromkeys(names, 7))
-    with pytest.raises(AssertionError, match="and the items brought"):
-        totals._spent(range(4_096), totals.NAMES)
