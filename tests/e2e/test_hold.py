@@ -1,4 +1,4 @@
-"""Failed items that are held and released, batches that are given up, messages that are skipped."""
+"""Held failures of the ack queue, on the deployed service."""
 
 from __future__ import annotations
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pytest
 
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports.words import Claimed, ItemClaim
-from fanin.client.frames.repeater import Repeater
 from tests.stateful.frames import simulate
 from tests.stateful.model import Broken
 from tests.stateful.scheduler import Stuck
@@ -42,26 +40,12 @@ def take_all(self: MemoryWords, claim: ItemClaim) -> Claimed:
     return Claimed(claimed.pending, claim.until, taken=True) if claimed.pending else claimed
 
 
-def forget_at_once(self: Repeater) -> int:
-    """Believe that what was sent has arrived."""
-    for frame in self.buffer.frames():
-        self._forget(frame)
-    return 0
-
-
 claim_one = MemoryWords._claim
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    ("where", "name", "mutant"),
-    [(MemoryWords, "_claim", take_all), (Repeater, "tick", forget_at_once)],
-    ids=["leases for all", "nothing repeated"],
-)
-def test_a_broken_one_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
-) -> None:
-    monkeypatch.setattr(where, name, mutant)
+def test_leases_for_all_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryWords, "_claim", take_all)
     assert any(map(fails, range(ENOUGH)))
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.ledger.held import Held, Takings
 from fanin.app.ledger.watching import Watching
-from fanin.domain.batch import Batch
 from fanin.domain.failures import Tolerance
 from tests.stateful.hold_world import HoldSimulation
 from tests.stateful.scheduler import found_out
@@ -41,20 +39,6 @@ def test_what_is_held_is_known_and_no_batch_is_given_up_within_its_tolerance() -
 def test_a_hint_that_decides_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Watching, "_failures", lambda _self, batch: (batch.failing, batch))
     monkeypatch.setattr(Watching, "_done_bounds", lambda _self, batch, _before: (batch.items, 0))
-    assert found_out(simulate, range(ENOUGH))
-
-
-@pytest.mark.soak
-def test_a_redrive_that_does_not_end_the_hold_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        Held, "takings", lambda _self, _batch, notes, **_: Takings(list(notes), {}, len(notes))
-    )
-    assert found_out(simulate, range(ENOUGH))
-
-
-@pytest.mark.soak
-def test_a_failure_that_marks_the_item_all_the_same_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Batch, "holds", False)
     assert found_out(simulate, range(ENOUGH))
 
 

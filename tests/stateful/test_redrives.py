@@ -11,7 +11,6 @@ from fanin.adapters.memory import MemoryParts
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.redrives.delivery import RedriveDelivery
-from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.batch import State
 from tests.stateful.redrives import simulate
 from tests.stateful.scheduler import found_out
@@ -46,15 +45,6 @@ def forgets_the_page(self: RedriveDelivery, batch: Any, run: Any) -> Any:
     return deliver(self, batch, replace(run, page=replace(run.page, number=number)))
 
 
-def never_closes(self: RedriveDelivery, run: Any) -> None:
-    """Leave the new batch open."""
-
-
-def skips(self: RedriveService, batch: Any, run: Any) -> Any:
-    """Go on to the next page although the one before is not delivered."""
-    return step(self, batch, replace(run, page=replace(run.page, plan=())))
-
-
 def ends_unseen(self: LedgerService, batch_ids: Any) -> Any:
     """Read batches as they were before, so that nobody sees that one has ended."""
     return {
@@ -64,7 +54,6 @@ def ends_unseen(self: LedgerService, batch_ids: Any) -> Any:
 
 
 deliver = RedriveDelivery.deliver
-step = RedriveService._step
 refresh = LedgerService.refresh
 
 
@@ -74,8 +63,6 @@ refresh = LedgerService.refresh
     [
         (MemoryParts, "mark_redriven", takes_all),
         (RedriveDelivery, "deliver", forgets_the_page),
-        (RedriveDelivery, "close", never_closes),
-        (RedriveService, "_step", skips),
         (LedgerService, "refresh", ends_unseen),
         (Held, "_left", lambda _self, _batch, _places, _unsent: set()),
         (Held, "_unsent", lambda _self, _batch_id, _marks: (set(), 0)),
@@ -84,8 +71,6 @@ refresh = LedgerService.refresh
     ids=[
         "two take one failure",
         "a repeat adds other items",
-        "the new batch stays open",
-        "nothing is taken",
         "it sends under items of a batch that has ended",
         "what an ended batch has not done stays taken",
         "what a dead redrive has not sent stays taken",

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from fanin.app.scatters import replies
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.replies import First, ReplyStore
 from fanin.errors import FaninError
 from tests.stateful.scatters import simulate
 
@@ -41,34 +37,11 @@ def fails(seed: int) -> bool:
     return False
 
 
-def last_reply_wins(self: ReplyStore, batch: Any, ordinal: int, reply: Any) -> First:
-    self._ports.records.put(
-        replies.namespace(batch.batch_id, ordinal),
-        replies.reply_name(ordinal),
-        {"at": 0, "payload": reply.payload},
-        expires_at=batch.expires_at,
-    )
-    return First(same=True, totals=reply.totals)
-
-
 def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
     """End at the first deadline."""
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    ("where", "name", "mutant"),
-    [
-        (ReplyStore, "keep", last_reply_wins),
-        (Gather, "postpone", never_again),
-    ],
-    ids=[
-        "the last reply wins",
-        "the missing are given up at once",
-    ],
-)
-def test_a_broken_scatter_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
-) -> None:
-    monkeypatch.setattr(where, name, mutant)
+def test_a_scatter_that_gives_up_the_missing_at_once_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Gather, "postpone", never_again)
     assert any(fails(seed) for seed in range(ENOUGH))

@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import NOTHING_BROUGHT, NOTHING_FAILED, Brought, Settling
 from fanin.app.ports.words import Clear, Outcome, Tally, WordKey
 from fanin.domain.batch import Batch, State
-from fanin.domain.tree import Tree, positions
+from fanin.domain.tree import positions
 from fanin.errors import FaninError
 from tests.stateful.scheduler import MOST_LOST
 from tests.stateful.simulation import Simulation, simulate
@@ -107,10 +106,6 @@ def close_and_hope(self: Settling, batch: Batch) -> Batch:
     return batch
 
 
-def leave(_self: Settling, _finished: object) -> None:
-    """Do nothing about finished words in the stream: whoever wrote them will repeat that."""
-
-
 def parents_first(
     self: Settling,
     marks: Mapping[WordKey, int],
@@ -136,11 +131,6 @@ def early(self: KnownBatches, batch_id: int) -> Batch | None:
     return batch
 
 
-def forget(self: Settling, done: Mapping[WordKey, Tally], errors: Any = None) -> Any:
-    """Carry words up without what has failed below them."""
-    return above(self, dict.fromkeys(done, Tally()), errors)
-
-
 def add_again(self: MemoryWords, clear: Clear, mask: int) -> Any:
     """Add the tallies of bits that others have cleared, with theirs."""
     for position in positions(mask & ~self._words.get(clear.key, self._full)):
@@ -149,22 +139,6 @@ def add_again(self: MemoryWords, clear: Clear, mask: int) -> Any:
     return attempt(self, clear, mask)
 
 
-def full_only(self: Tree, level: int, index: int, word: int, at_least: int) -> bool:
-    """Look at the batch row only after the write of a word that is done, not one above an unfinished edge."""
-    return word != self.full and any(
-        word == self.residue(level, index, n) for n in range(at_least, (index + 1) * self.span(level) + 1)
-    )
-
-
-def however_many(
-    self: MemoryBatches, batch_id: int, *, now: int, activity: Any = None, grown: int | None = None
-) -> Any:
-    """Close a batch that has drained, whatever was added since."""
-    return close(self, batch_id, now=now, activity=activity)
-
-
-close = MemoryBatches.close
-above = Settling._above
 attempt = MemoryWords._attempt
 try_to_settle = Settling.try_to_settle
 cached = KnownBatches.cached
@@ -175,25 +149,15 @@ cached = KnownBatches.cached
     ("where", "name", "mutant"),
     [
         (Settling, "_look_again", believe),
-        (Settling, "finish", close_and_hope),
         (Settling, "try_to_settle", parents_first),
-        (Settling, "heal", leave),
         (KnownBatches, "cached", early),
-        (Settling, "_above", forget),
         (MemoryWords, "_attempt", add_again),
-        (Tree, "may_be_last", full_only),
-        (MemoryBatches, "close", however_many),
     ],
     ids=[
         "no look after the last write",
-        "the edge unread",
         "parents first",
-        "the stream unread",
         "size final while open",
-        "tallies forgotten",
         "tallies added again",
-        "the last child not thought of",
-        "closed with items that may add",
     ],
 )
 @pytest.mark.parametrize("width", [2, 3])
