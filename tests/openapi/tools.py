@@ -13,23 +13,11 @@ from typing import Final
 from fanin.entry.http.openapi import document
 from fanin.entry.http.table import ROUTES
 from fanin.local import locks
-from tests.npm import projects
 from tests.npm.packages import Unfetched
 
 HOME: Final = Path(__file__).resolve().parents[2] / ".fanin" / "openapi"
-LINTERS: Final = Path(__file__).with_name("linters")
-"""Where the lockfile is that names each package of npm with its digest."""
 GENERATOR: Final = ("openapi-python-client==0.29.1", "httpx==0.28.1", "attrs==26.1.0")
 """The generator, and what its clients need; in an environment of its own, since it pins much."""
-
-
-def linters() -> Path:
-    """The folder of the linters' programs, installed unless they are there already.
-
-    Raises:
-        Unfetched: npm cannot get a package, or it is not the one that the lockfile means.
-    """
-    return projects.modules(LINTERS, HOME) / ".bin"
 
 
 def generator() -> Path:

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from examples.catalog.consumer.airports import Malformed, distance_km, parse, parse_what_is_there
+from examples.catalog.consumer.airports import Malformed, parse, parse_what_is_there
 from examples.catalog.meter import rows_written
 from examples.catalog.rows import SPOILT_EVERY, Catalog, comes_again
 
@@ -61,11 +61,6 @@ def test_what_is_malformed_can_be_left_out(column, value, left_out):
     airport = parse_what_is_there(HEATHROW | {column: value}, "row-7")
 
     assert airport == {name: good[name] for name in good if name not in left_out} | {"icao": key}
-
-
-def test_distance_is_that_of_a_great_circle():
-    assert distance_km(0, 0, 0, 180) == pytest.approx(20_015, abs=1)  # half the equator
-    assert distance_km(*(51.4706, -0.4619), *(40.6399, -73.7787)) == pytest.approx(5_540, rel=0.005)
 
 
 def test_every_real_row_is_good_and_every_spoilt_one_is_not():
