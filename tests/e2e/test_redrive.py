@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fanin import Failure, ItemFailed, Tracker, names
+from fanin import Failure, Tracker, names
 from fanin.adapters.backoff import Backoff
 from fanin.client.messages import from_queue
 from fanin.domain.batch import State
@@ -122,42 +122,6 @@ def test_failed_messages_come_back_as_they_were_and_the_new_batch_completes(
     again = tracker.redrive(batch)
     assert (again.items, again.already) == (0, 3)
     assert [one.items for one in tracker.redrives(batch)] == [3, 0]
-
-
-def given_up(message: Any) -> None:
-    raise ItemFailed(f"row {message.index} has no price")
-
-
-def test_held_items_are_sent_again_under_their_own_ids_and_the_batch_completes(
-    tracker, deployment, work, subscriber
-) -> None:
-    # Given a batch that holds, of whose four messages a consumer gives up three
-    queue = work()
-    with tracker.batch(on_failure="hold") as batch:
-        batch.send(queue, [f"body {n}" for n in range(4)])
-    seen: list[str] = []
-
-    def handle(message: Any) -> None:
-        seen.append(message.item)
-        if message.index:
-            given_up(message)
-
-    consumer = tracker.consumer(queue, handle, wait=1)
-    while len(seen) < 4:
-        consumer.poll()
-    assert tracker.status(batch.id).batch.held == 3
-    # When one is redriven by its range and all by their error, and once more
-    first = tracker.redrive(batch.id, ranges=[(1, 2)])
-    others = tracker.redrive(batch.id, errors=["row <n> has no price"])
-    again = tracker.redrive(batch.id)
-    # Then each came once more, under the id that it had, and no batch was opened
-    assert (first.items, others.items, again.items) == (1, 2, 0)
-    assert {first.batch_id, others.batch_id} == {batch.id}
-    messages = handled(deployment, tracker, queue, 3)
-    assert sorted(message.item for message in messages) == sorted(item for item in seen if item[-1] != "0")
-    # And the batch is complete without failures
-    detail = subscriber.only_event_of(batch.id)["detail"]
-    assert (detail["state"], detail["failed"], detail["held"], detail["items"]) == ("complete", 0, 0, 4)
 
 
 def drained(deployment: Deployment, queue: str) -> tuple[dict[str, set[str]], int]:

@@ -18,7 +18,7 @@ from fanin.domain.directory import Register
 from fanin.domain.scatter import Scatter
 from fanin.entry.settings import Settings
 from fanin.entry.wiring import connect
-from fanin.errors import ChannelRefused, CorrelationIdAlive
+from fanin.errors import CorrelationIdAlive
 from tests.e2e.deployment import Deployment, Subscriber, eventually
 
 pytestmark = pytest.mark.emulator
@@ -110,8 +110,3 @@ def test_a_topic_that_is_too_large_for_a_start_is_listed_by_the_worker(
     # Then the event counts all of them
     detail = subscriber.only_event_of(first.batch.batch_id)["detail"]
     assert (detail["recipients"], detail["received"], detail["missing"]) == (3, 3, [])
-
-
-def test_only_a_queue_with_the_tag_is_sent_to(tracker, queue_url) -> None:
-    with pytest.raises(ChannelRefused):
-        tracker.scatters.start([queue_url], "x")

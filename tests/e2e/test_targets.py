@@ -16,7 +16,6 @@ from fanin import names
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import Trouble
 from fanin.domain.targets import TargetReport, TargetState
-from fanin.errors import ChannelRefused
 from fanin.local import Stack
 from tests.e2e.deployment import eventually
 from tests.e2e.receiver import CERTIFICATE, Receiver
@@ -185,44 +184,6 @@ def test_a_webhook_that_is_gone_is_parked_and_told_again_on_request(tracker, rec
     assert [target.state for target in settled(tracker, batch_id)] == [TargetState.DELIVERED]
     assert len(receiver.of("/gone")) > before
     assert troubles(tracker, batch_id) == []
-
-
-def test_a_queue_that_fanin_must_not_use_is_refused_at_the_opening(stack, tracker) -> None:
-    sqs = stack.client("sqs")
-    untagged = sqs.create_queue(QueueName=f"untagged-{uuid.uuid4()}")["QueueUrl"]
-    fifo = sqs.create_queue(
-        QueueName=f"{uuid.uuid4()}.fifo",
-        Attributes={"FifoQueue": "true"},
-        tags={names.CHANNEL_TAG: "test"},
-    )["QueueUrl"]
-    for url in (untagged, fifo):
-        with pytest.raises(ChannelRefused):
-            tracker.open(on_end=[{"type": "sqs", "queue_url": url}])
-
-
-def test_two_of_five_targets_are_down_and_the_others_and_the_event_are_on_time(
-    stack, tracker, channel, receiver, subscriber
-) -> None:
-    # Given five targets, of which one refuses connections and one answers 503
-    receiver.statuses["/down"] = 503
-    first, last = channel(), channel()
-    batch_id = ended(
-        tracker,
-        {"type": "webhook", "url": "https://localhost:1/closed"},
-        {"type": "sqs", "queue_url": first},
-        {"type": "webhook", "url": receiver.url("/down")},
-        {"type": "webhook", "url": receiver.url("/up")},
-        {"type": "sqs", "queue_url": last},
-    )
-    # Then the event comes, and the other three are told, long before the two are tried for the last time
-    assert subscriber.only_event_of(batch_id)["detail-type"] == "Batch Completed"
-    up = {1, 3, 4}
-    eventually(
-        lambda: {t.number for t in tracker.targets(batch_id) if t.state is TargetState.DELIVERED} == up
-    )
-    assert len(receiver.of("/up")) == len(received(stack, first)) == len(received(stack, last)) == 1
-    down = eventually(lambda: [t for t in tracker.targets(batch_id) if t.state is TargetState.FAILED][1:])
-    assert down[0].last_error == "the webhook answered 503"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 
 from fanin import names
 from fanin.app.api import Buffers, Diagnostics, Directory, Frames, Ledger, Redrives, Routing, Scatters
-from fanin.domain.access import AccessGroup
 from fanin.domain.limits import MAX_PAGE
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute
@@ -82,65 +81,6 @@ def test_the_library_has_the_table_without_the_tools_of_functions() -> None:
     modules = done.stdout.split()
     assert "fanin.entry.http.v1.scatters" in modules
     assert not [name for name in modules if name.startswith(("aws_lambda_powertools", "fastjsonschema"))]
-
-
-def test_every_route_is_in_one_group() -> None:
-    """Whoever adds a route decides here who may call it."""
-    found: dict[AccessGroup, set[str]] = {group: set() for group in AccessGroup}
-    for route in ROUTES:
-        if route.method != "GET":
-            found[route.group].add(route.operation)
-    assert found == {
-        AccessGroup.READ: set(),
-        AccessGroup.PRODUCE: {
-            *("openBatch", "addItems", "addKeys", "closeBatch", "noteSent", "startScatter", "openFrame"),
-            *("putWork", "putEvent", "carlyleCreateExact", "carlyleAddExact", "carlyleCloseExact"),
-            *("carlyleCreateEstimated", "carlyleIncrement", "carlyleCloseEstimated"),
-        },
-        AccessGroup.CONSUME: {
-            *("markItems", "noteRetries", "claimEnvelopes", "reply", "claimPayload"),
-            *("takeWork", "doneWork", "register", "deregister", "carlyleAckExact", "carlyleDecrement"),
-        },
-        AccessGroup.OPERATE: {
-            *("cancelBatch", "releaseItems", "redriveBatch", "verifyBatch", "redeliverTargets"),
-            *("changeLimits", "carlyleDeleteEstimated"),
-        },
-        AccessGroup.ADMINISTER: {
-            *("expireBatches", "removeBatch", "putRoute", "deleteRoute", "defineBuffer", "deleteBuffer"),
-            *("carlyleDeleteOpen", "carlyleDeleteClosed"),
-        },
-    }
-    assert {route.group for route in ROUTES if route.method == "GET"} == {AccessGroup.READ}
-
-
-def test_what_another_group_may_call_is_what_the_library_calls_for_it() -> None:
-    produce, consume, operate = AccessGroup.PRODUCE, AccessGroup.CONSUME, AccessGroup.OPERATE
-    assert {route.operation: route.also for route in ROUTES if route.also} == {
-        "getBatch": (produce, consume),  # which mode it has, after a lost answer
-        "listMissing": (produce,),  # what is done, when a producer goes on
-        "getFrame": (produce,),  # what a repeater sends again
-        "cancelBatch": (produce,),  # a with block that breaks off
-        "closeBatch": (operate,),
-        "deregister": (operate,),
-        "listRedrives": (operate,),  # how far a redrive is
-    }
-
-
-def test_what_operators_do_is_logged() -> None:
-    assert {route.operation for route in ROUTES if route.action} == {
-        *("changeLimits", "closeBatch", "cancelBatch", "expireBatches", "removeBatch", "verifyBatch"),
-        *("releaseItems", "redriveBatch", "redeliverTargets"),
-        *("defineBuffer", "deleteBuffer", "putRoute", "deleteRoute", "deregister"),
-        *("carlyleCloseExact", "carlyleDeleteOpen", "carlyleDeleteClosed"),
-        *("carlyleCloseEstimated", "carlyleDeleteEstimated"),
-    }
-
-
-def test_the_document_is_of_all_routes(call) -> None:
-    paths = call("GET", "/openapi.json").json["paths"]
-    assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == {
-        (route.method, route.path) for route in ROUTES
-    }
 
 
 # Pages of listings: what a query may ask for, and what the use case gets.
