@@ -136,7 +136,7 @@ class Race:
                 self.scheduler.pause()
 
 
-@pytest.mark.parametrize(("seed", "limit", "crashes"), [(0, 20, 0), (3, 60, 5), (4, 60, 5)])
+@pytest.mark.parametrize(("seed", "limit", "crashes"), [(0, 20, 0), (3, 60, 5)])
 def test_the_limit_holds_under_32_producers_and_every_rejected_put_found_it_full(
     seed: int, limit: int, crashes: int
 ) -> None:
@@ -549,7 +549,7 @@ class Timeline:
 @pytest.mark.parametrize(("producing", "consuming"), [(20.0, 4.0), (4.0, 20.0)])
 def test_throughput_is_that_of_the_slower_side(producing: float, consuming: float) -> None:
     # Given ten producers and four takers, the ones five times faster than the others
-    limit, seconds = 50, 600
+    limit, seconds = 50, 200
     rng = Random(7)  # noqa: S311
     clock = FixedClock()
     memory, start = Memory(clock=clock), clock.at
@@ -581,7 +581,7 @@ def test_throughput_is_that_of_the_slower_side(producing: float, consuming: floa
     for _ in range(4):
         timeline.start(consume)
 
-    # When they work for ten minutes of the simulated clock
+    # When they work for some minutes of the simulated clock
     timeline.run(start + seconds * 1000)
 
     # Then work is done at the pace of the slower, and the buffer fills to its limit only if that is the taker

@@ -12,7 +12,7 @@ from tests.stateful.frames import simulate
 from tests.stateful.model import Broken
 from tests.stateful.scheduler import Stuck
 
-SEEDS = 25
+SEEDS = 15
 ENOUGH = 100
 
 

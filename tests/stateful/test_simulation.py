@@ -22,7 +22,7 @@ from fanin.errors import FaninError
 from tests.stateful.scheduler import MOST_LOST
 from tests.stateful.simulation import Simulation, simulate
 
-SEEDS = {2: 100, 3: 100, 64: 25}
+SEEDS = {2: 60, 3: 60, 64: 15}
 """Width → seeds. Each of the broken ledgers below is found out within those of a narrow tree."""
 ENOUGH = 800
 """Seeds within which each of the broken ledgers must be found out."""

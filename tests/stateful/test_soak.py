@@ -48,9 +48,3 @@ def test_a_seed_that_fails_is_kept_and_played_first_until_it_passes(
     monkeypatch.setattr(soaking, "simulate", lambda _width, _number: None)
     assert soak(notes, seeds=1, processes=1)
     assert Notes.read(notes) == Notes(2)
-
-
-def test_no_block_begins_after_the_time_is_over(notes: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert soak(notes, seeds=1_000_000, minutes=0, processes=1)
-
-    assert capfd.readouterr().out.startswith("100 seeds in ")
