@@ -8,7 +8,7 @@ from fanin import names
 from fanin.app.directory import service as directory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
-from fanin.app.services import patterns
+from fanin.app.services import Patterns
 from fanin.domain.batch import State
 from fanin.domain.directory import Registration
 from fanin.domain.scatter import Recipient, Reply, Scatter
@@ -38,7 +38,7 @@ def large_topic() -> list[Figure]:
     rows = {f"{i:06}": registration.value for i in range(LARGE)}
     world.memory.directory.put_all(directory.TOPIC_PREFIX + "fleet", rows, expires_at=registration.expires_at)
     ports = world.memory.ports()
-    scatters = ScatterService(LedgerService(ports, patterns(ports)))
+    scatters = ScatterService(LedgerService(ports, Patterns(ports)))
     with world.spending() as spent:
         batch_id = scatters.start(Scatter("?", topic="fleet"), key="once").batch.batch_id
         jobs = world.memory.jobs.waiting
@@ -62,7 +62,7 @@ def _measure(size: int, *, quorum: int | None) -> Figure:
     world = World()
     world.memory.channels.queues[QUEUE] = []
     ports = world.memory.ports()
-    ledger = LedgerService(ports, patterns(ports))
+    ledger = LedgerService(ports, Patterns(ports))
     scatters = ScatterService(ledger)
     with world.spending() as spent:
         batch = scatters.start(Scatter("?", [Recipient("", QUEUE)] * size, quorum=quorum)).batch

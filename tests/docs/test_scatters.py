@@ -9,7 +9,7 @@ from fanin import Tracker, names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
-from fanin.app.services import Services, patterns
+from fanin.app.services import Patterns, Services
 from fanin.client.messages import from_lambda
 from fanin.domain.directory import Register
 from fanin.errors import CorrelationIdAlive
@@ -30,7 +30,7 @@ def test_its_example_runs_and_its_tables_are_complete() -> None:
     # Given a registered car
     memory = Memory()
     memory.channels.queues[QUEUE] = []
-    ledger = LedgerService(memory.ports(), patterns(memory.ports()))
+    ledger = LedgerService(memory.ports(), Patterns(memory.ports()))
     tracker, code = Tracker(Services(ledger.ports)), example()
     tracker.directory.register(Register("fleet", "car-7", QUEUE))
     # When the example asks, answers and gathers

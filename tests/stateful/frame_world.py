@@ -16,7 +16,7 @@ from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.frames import FrameService
 from fanin.app.ledger.service import LedgerService
-from fanin.app.services import Services, patterns
+from fanin.app.services import Patterns, Services
 from fanin.client.consuming.acknowledging import LedgerAcknowledger
 from fanin.client.frames.envelope_sender import Notice
 from fanin.client.frames.envelopes import OCTETS, Envelope
@@ -165,7 +165,7 @@ class FrameWorld:
     def process(self) -> tuple[LedgerService, FrameService]:
         """A process that starts now."""
         ports = self.memory.ports()
-        ledger = LedgerService(ports, patterns(ports))
+        ledger = LedgerService(ports, Patterns(ports))
         return ledger, FrameService(ledger)
 
     def function(self, die_in: int | None, call: Callable[[LedgerService], object]) -> bool:

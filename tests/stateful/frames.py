@@ -17,7 +17,7 @@ from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
 from fanin.app.frames import FrameService
 from fanin.app.ledger.service import LedgerService
-from fanin.app.services import Services, patterns
+from fanin.app.services import Patterns, Services
 from fanin.client.consuming.acknowledging import LedgerAcknowledger
 from fanin.client.frames.envelope_sender import Notice
 from fanin.client.frames.envelopes import Envelope
@@ -71,7 +71,7 @@ class FrameSimulation:
     def process(self) -> tuple[LedgerService, FrameService]:
         """A process that starts now."""
         ports = self.memory.ports()
-        ledger = LedgerService(ports, patterns(ports))
+        ledger = LedgerService(ports, Patterns(ports))
         return ledger, FrameService(ledger)
 
     def seconds(self) -> float:

@@ -14,7 +14,7 @@ from fanin.app.scatters.correlation import GRACE_MS, NAMESPACE
 from fanin.app.scatters.records import reply_name
 from fanin.app.scatters.replies import namespace
 from fanin.app.scatters.service import ScatterService
-from fanin.app.services import patterns
+from fanin.app.services import Patterns
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.directory import Register
 from fanin.domain.scatter import Recipient, ReplyReceipt, Scatter
@@ -75,7 +75,7 @@ class ScatterWorld:
 
     def process(self) -> LedgerService:
         """A process that starts now."""
-        return LedgerService(self.ports, patterns(self.ports))
+        return LedgerService(self.ports, Patterns(self.ports))
 
     def run(self, die_in: int | None, fresh: bool, call: Callable[[LedgerService], Any]) -> tuple[bool, Any]:
         """Make a call; whether its process died over it, and the answer."""

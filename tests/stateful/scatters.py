@@ -18,7 +18,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import Outgoing
 from fanin.app.scatters.service import ScatterService
-from fanin.app.services import patterns
+from fanin.app.services import Patterns
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.ids import parse_prefix
 from fanin.domain.scatter import Recipient, Reply, Scatter
@@ -97,7 +97,7 @@ class Gathering:
 
     def services(self) -> tuple[LedgerService, ScatterService]:
         """A process that starts now."""
-        ledger = LedgerService(self.ports, patterns(self.ports))
+        ledger = LedgerService(self.ports, Patterns(self.ports))
         return ledger, ScatterService(ledger)
 
     @property

@@ -12,7 +12,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters import replies
 from fanin.app.scatters.replies import First, ReplyStore
-from fanin.app.services import patterns
+from fanin.app.services import Patterns
 from fanin.domain.batch import Batch
 from fanin.domain.marks import Done
 from fanin.domain.scatter import Reply
@@ -50,7 +50,7 @@ def last_reply_wins(self: ReplyStore, batch: Batch, ordinal: int, reply: Reply) 
 def bit_first(self: ReplyStore, batch: Batch, ordinal: int, reply: Reply) -> First:
     """Mark, and then store."""
     if not batch.state.terminal:
-        LedgerService(self._ports, patterns(self._ports)).mark([Done(reply.item)])
+        LedgerService(self._ports, Patterns(self._ports)).mark([Done(reply.item)])
     return store(self, batch, ordinal, reply)
 
 

@@ -15,7 +15,7 @@ import pytest
 from fanin.adapters.memory import Callback, FixedClock, LostAnswer, Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Defaults
-from fanin.app.services import patterns
+from fanin.app.services import Patterns
 from fanin.app.targets.delivery import JobOutcome, deliver
 from fanin.app.targets.jobs import TargetJob
 from fanin.app.targets.records import read_targets
@@ -91,7 +91,7 @@ class Life:
         assert all(row.state.terminal for row in rows if row.targets)
 
     def process(self) -> LedgerService:
-        return LedgerService(self.ports, patterns(self.ports))
+        return LedgerService(self.ports, Patterns(self.ports))
 
     def mortal(self, phase: str, call: Callable[[], object]) -> None:
         """Make a call; in the phase that is disturbed, disturb it, and then repeat it undisturbed."""

@@ -11,7 +11,7 @@ from fanin import names
 from fanin.app import frames
 from fanin.app.frames import FrameNotices
 from fanin.app.ledger.service import LedgerService
-from fanin.app.services import patterns
+from fanin.app.services import Patterns
 from fanin.domain import ids
 from fanin.domain.batch import RETENTION, Batch, State
 from fanin.domain.frames import OpenFrame, is_marked
@@ -32,7 +32,7 @@ class Sender(World):
         self.notices = FrameNotices(self.ports)
 
     def fresh(self) -> LedgerService:
-        return LedgerService(self.ports, patterns(self.ports))
+        return LedgerService(self.ports, Patterns(self.ports))
 
     def open(self, size: int = 10, reply_to: str = CHANNEL) -> Batch:
         """The batch of a frame."""

@@ -12,7 +12,7 @@ from fanin.app.frames import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.queues import Outgoing
 from fanin.app.ports.words import Claimed, Clear, ItemClaim, WordKey
-from fanin.app.services import patterns
+from fanin.app.services import Patterns
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.frames import Frame, Hold, OpenFrame, Ticket
 from fanin.domain.marks import Done
@@ -33,7 +33,7 @@ class Sender(World):
         self.frames = FrameService(self.ledger)
 
     def fresh(self) -> LedgerService:
-        return LedgerService(self.ports, patterns(self.ports))
+        return LedgerService(self.ports, Patterns(self.ports))
 
     def open(self, size: int = 100, ttl: int = 60, reply_to: str = CHANNEL) -> Frame:
         return self.frames.open(OpenFrame(size, "orders", "billing", reply_to, ttl, "day 7"))

@@ -7,7 +7,7 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.app.services import Services, patterns
+from fanin.app.services import Patterns, Services
 from fanin.domain.batch import Batch, State
 from fanin.domain.frames import OpenFrame
 from fanin.entry import wiring
@@ -20,7 +20,7 @@ TTL = 60
 
 @pytest.fixture
 def services(memory: Memory, monkeypatch) -> Services:
-    ledger = LedgerService(memory.ports(), patterns(memory.ports()))
+    ledger = LedgerService(memory.ports(), Patterns(memory.ports()))
     services = Services(ledger.ports)
     monkeypatch.setattr(wiring, "ledger", lambda: ledger)
     monkeypatch.setattr(wiring, "services", lambda: services)

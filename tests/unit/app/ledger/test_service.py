@@ -25,8 +25,8 @@ from tests.unit.app.conftest import World
 MINUTE = 60_000
 
 
-class Say:
-    """A pattern that notes what it is asked, and answers what it is told to."""
+class Say(Kinds):
+    """A pattern of frames that notes what it is asked, and answers what it is told to."""
 
     def __init__(self, later: int | None = None, end: State | None = None) -> None:
         self.world: World
@@ -36,11 +36,11 @@ class Say:
 
     def ended(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
         self.asked.append(("ended", ledger, batch))
-        return event._replace(detail_type="Frame Over")
+        return event._replace(detail_type="Frame Over") if batch.kind is Kind.FRAME else event
 
     def due(self, ledger: Ledger, batch: Batch) -> Batch | None:
         self.asked.append(("due", ledger, batch))
-        if self._later is None or batch.deadline is None:
+        if self._later is None or batch.deadline is None or batch.kind is not Kind.FRAME:
             return None
         activity = Activity(batch.touched_at, batch.due_at)
         row, _ = self.world.ports.batches.postpone(
@@ -50,15 +50,11 @@ class Say:
 
     def idle(self, ledger: Ledger, batch: Batch) -> State | None:
         self.asked.append(("idle", ledger, batch))
-        return self._end
-
-    def kinds(self) -> Kinds:
-        """Only for frames."""
-        return Kinds(ended={Kind.FRAME: self.ended}, due={Kind.FRAME: self.due}, idle={Kind.FRAME: self.idle})
+        return self._end if batch.kind is Kind.FRAME else State.ORPHANED
 
     def ledger(self, world: World) -> LedgerService:
         self.world = world
-        return LedgerService(world.ports, self.kinds())
+        return LedgerService(world.ports, self)
 
 
 def pages(call: Any, **arguments: Any) -> Iterator[Any]:
@@ -133,7 +129,7 @@ class TestPatterns:
         for row in rows:
             ledger.announce(row)
 
-        assert [(occasion, row) for occasion, _, row in say.asked] == [("ended", rows[0])]
+        assert [(occasion, row) for occasion, _, row in say.asked] == [("ended", row) for row in rows]
         assert [event.detail_type for event in world.memory.events.published] == [
             "Frame Over",
             "Batch Cancelled",
@@ -149,13 +145,13 @@ class TestPatterns:
 
         later, ended = (ledger.meet_deadline(batch.batch_id) for batch in (frame, plain))
 
-        assert [(occasion, by) for occasion, by, _ in say.asked] == [("due", ledger)]
+        assert [(occasion, by) for occasion, by, _ in say.asked] == [("due", ledger)] * 2
         assert later == world.row(frame)
         assert (later.state, later.deadline) == (State.CLOSED, deadline + MINUTE)
         assert ended == world.row(plain)
         assert ended.state is State.TIMED_OUT
         assert ledger.meet_deadline(frame.batch_id) == later
-        assert len(say.asked) == 1
+        assert len(say.asked) == 2
 
     @pytest.mark.parametrize(("end", "state"), [(None, State.CLOSED), (State.TIMED_OUT, State.TIMED_OUT)])
     def test_says_how_its_idle_batches_end(self, world: World, end: State | None, state: State) -> None:
@@ -167,9 +163,9 @@ class TestPatterns:
 
         reaped = ledger.reap()
 
-        assert [(occasion, by, row.batch_id) for occasion, by, row in say.asked] == [
-            ("idle", ledger, frame.batch_id)
-        ]
+        assert {(occasion, by, row.batch_id) for occasion, by, row in say.asked} == {
+            ("idle", ledger, batch.batch_id) for batch in (frame, plain)
+        }
         assert reaped == Reaped(seen=2, orphaned=1, spared=end is None, timed_out=end is not None)
         assert (world.row(frame).state, world.row(plain).state) == (state, State.ORPHANED)
 

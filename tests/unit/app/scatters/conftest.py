@@ -14,7 +14,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import Outgoing
 from fanin.app.scatters.service import ScatterService
-from fanin.app.services import patterns
+from fanin.app.services import Patterns
 from fanin.domain.batch import Batch
 from fanin.domain.ids import issue
 from fanin.domain.scatter import Recipient, Reply, ReplyReceipt, Scatter, Scattered
@@ -40,7 +40,7 @@ class Fleet(World):
         self.scatters = ScatterService(self.ledger)
 
     def fresh(self) -> LedgerService:
-        return LedgerService(self.ports, patterns(self.ports))
+        return LedgerService(self.ports, Patterns(self.ports))
 
     @contextmanager
     def dying(self, call: str, moment: str) -> Iterator[None]:

@@ -12,7 +12,7 @@ from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.frames import FrameService
 from fanin.app.ledger.service import LedgerService
-from fanin.app.services import Services, patterns
+from fanin.app.services import Patterns, Services
 from fanin.client.consuming.acknowledging import LedgerAcknowledger
 from fanin.client.frames.envelope_sender import Notice
 from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
@@ -42,7 +42,7 @@ class World:
 
     def process(self) -> LedgerService:
         ports = self.memory.ports()
-        return LedgerService(ports, patterns(ports))
+        return LedgerService(ports, Patterns(ports))
 
     def frames(self) -> FrameService:
         ledger = self.process()

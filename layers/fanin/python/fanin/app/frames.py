@@ -108,7 +108,7 @@ LISTED: Final = 1_000
 
 
 class FrameNotices:
-    """How frames handle their ends and idle times: the hooks of ``fanin.app.ledger.kinds``.
+    """How frames handle their ends and idle times: see ``fanin.app.ledger.kinds``.
 
     Args:
         ports: the batch rows and the channels.
@@ -117,7 +117,7 @@ class FrameNotices:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    def ended(self, _ledger: Ledger, _batch: Batch, event: Event) -> Event:
+    def ended(self, event: Event) -> Event:
         """Make the event of a frame's end; its type says Frame instead of Batch."""
         return event._replace(detail_type=event.detail_type.replace("Batch", "Frame"))
 

@@ -5,16 +5,17 @@ A pattern is imported when it is first used: a process that acknowledges items p
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from fanin.app.api import Ledger
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.records import Record
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Kind
+from fanin.domain.batch import Batch, Kind, State
 
 if TYPE_CHECKING:
     from fanin.app.buffers.service import BufferService
@@ -27,44 +28,46 @@ if TYPE_CHECKING:
     from fanin.app.scatters.service import ScatterService
 
 
-def patterns(ports: Ports) -> Kinds:
+class Patterns(Kinds):
     """How each pattern handles the end, the deadline and the idle time of its batches; and stalls."""
-    hooks = _Hooks(ports)
-    return Kinds(
-        ended={
-            Kind.FRAME: lambda *end: hooks.frames.ended(*end),
-            Kind.SCATTER: lambda *end: hooks.scatters.ended(*end),
-        },
-        announced={Kind.FRAME: lambda batch: hooks.frames.announced(batch)},
-        due={Kind.SCATTER: lambda *due: hooks.scatters.postpone(*due)},
-        idle={Kind.FRAME: lambda *idle: hooks.frames.idle(*idle)},
-        stalled=partial(_stalled, ports),
-    )
-
-
-class _Hooks:
-    """What frames and scatters do with their batches."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
     @cached_property
-    def frames(self) -> FrameNotices:
+    def _frames(self) -> FrameNotices:
         from fanin.app.frames import FrameNotices
 
         return FrameNotices(self._ports)
 
     @cached_property
-    def scatters(self) -> Gather:
+    def _scatters(self) -> Gather:
         from fanin.app.scatters.gather import Gather
 
         return Gather(self._ports)
 
+    def ended(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
+        match batch.kind:
+            case Kind.FRAME:
+                return self._frames.ended(event)
+            case Kind.SCATTER:
+                return self._scatters.ended(ledger, batch, event)
+        return event
 
-def _stalled(ports: Ports, batch: Batch) -> Event | None:
-    from fanin.app.diagnosis.service import stall_event
+    def announced(self, batch: Batch) -> None:
+        if batch.kind is Kind.FRAME:
+            self._frames.announced(batch)
 
-    return stall_event(ports, batch)
+    def due(self, ledger: Ledger, batch: Batch) -> Batch | None:
+        return self._scatters.postpone(ledger, batch) if batch.kind is Kind.SCATTER else None
+
+    def idle(self, ledger: Ledger, batch: Batch) -> State | None:
+        return self._frames.idle(ledger, batch) if batch.kind is Kind.FRAME else State.ORPHANED
+
+    def stalled(self, batch: Batch) -> Event | None:
+        from fanin.app.diagnosis.service import stall_event
+
+        return stall_event(self._ports, batch)
 
 
 class Services:
@@ -84,7 +87,7 @@ class Services:
 
     @cached_property
     def ledger(self) -> LedgerService:
-        return LedgerService(self.ports, patterns(self.ports), rows=self._rows)
+        return LedgerService(self.ports, Patterns(self.ports), rows=self._rows)
 
     @cached_property
     def diagnostics(self) -> DiagnosisService:

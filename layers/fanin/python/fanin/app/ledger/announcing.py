@@ -5,18 +5,19 @@ The event of the end is made of what a ledger says about the batch, and cut to w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from typing import Final, Protocol
+from typing import Final
 
 from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.attention import look_again
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
-from fanin.app.ledger.kinds import Kinds, OnEnd
+from fanin.app.ledger.kinds import Kinds
+from fanin.app.ledger.marking import Marking
 from fanin.app.ledger.walk import count_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
@@ -27,7 +28,7 @@ from fanin.app.targets.records import read_targets
 from fanin.domain import limits
 from fanin.domain.batch import WHOLE, Batch, ChildFailures, Early, Mode, State, Told
 from fanin.domain.ids import parse_item
-from fanin.domain.marks import Done, Failure, Mark, Marked
+from fanin.domain.marks import Done, Failure
 from fanin.domain.reports import FailedItem
 from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.errors import GONE
@@ -46,17 +47,7 @@ END_READS = 10_000
 """How many rows are read at most to count the items that are held, or have failed, when a batch has ended."""
 
 
-class ParentMarker(Protocol):
-    """Marks the parent items of batches that have ended."""
-
-    def mark(self, marks: Sequence[Mark]) -> Marked:
-        """Mark parent items as failed."""
-
-    def mark_parent(self, mark: Done | Failure, *, exact: bool) -> Marked:
-        """Mark a parent item, and add the sums of its complete child to the totals of its batch."""
-
-
-def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
+def announce(ports: Ports, ledger: Marking, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
     """Mark the parent item of an ended batch, delete the alarm, publish the event, and have targets told.
 
     What was to be told before the end, and was not noticed while the batch lived, is told right before it.
@@ -89,8 +80,7 @@ def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, ki
     if batch.targets:
         steps.append(lambda: send_jobs(ports, batch, event(), range(batch.targets)))
     steps.append(partial(look_again, ports, batch))
-    if tell := kinds.announced.get(batch.kind):
-        steps.append(partial(tell, batch))
+    steps.append(partial(kinds.announced, batch))
     errors: list[Exception] = []
     for step in steps:
         try:
@@ -116,11 +106,11 @@ def event_of(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
     """The event of the end of a batch, as it is published and as targets are told."""
     counted = count_totals(ports, Held(ports).counted(batch, budget=END_READS))
     at = batch.ended_at or ports.clock.now()
-    event = end_event(ended, batch, counted=counted, at=at, on_end=kinds.ended.get(batch.kind))
+    event = fitted(kinds.ended(ended, batch, end_event(ended, batch, counted=counted, at=at)))
     return event._replace(id=ports.defaults.event_prefix + event.id)
 
 
-def _acknowledge_parent(ports: Ports, ledger: ParentMarker, batch: Batch, item: str) -> None:
+def _acknowledge_parent(ports: Ports, ledger: Marking, batch: Batch, item: str) -> None:
     """Mark the parent item done if its child succeeded, else failed, unless another batch decides about it.
 
     A batch that was never used marks nothing, because its producer may not know of it. But if it took the
@@ -165,23 +155,21 @@ def _of_complete(ports: Ports, batch: Batch, item: str, parent_id: int) -> tuple
     return Failure(item, why, totals=fitting), exact
 
 
-def end_event(ledger: Ledger, batch: Batch, *, counted: Batch, at: int, on_end: OnEnd | None = None) -> Event:
-    """The event of the end of a batch.
+def end_event(ledger: Ledger, batch: Batch, *, counted: Batch, at: int) -> Event:
+    """The event of the end of a plain batch, however large it is; see ``fitted``.
 
     Args:
         ledger: lists failed and missing items of the batch.
         batch: the row, in its terminal state.
         counted: the row, with its held items and its totals counted.
         at: when it ended, ms since the epoch.
-        on_end: what the pattern that stands on the batch adds.
     """
-    event = Event(
+    return Event(
         id=f"{batch.batch_id}.{batch.state}",
         detail_type=names.DETAIL_TYPES[batch.state],
         detail=_detail(ledger, counted),
         time=at,
     )
-    return _fitted(on_end(ledger, batch, event) if on_end else event)
 
 
 def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
@@ -195,7 +183,7 @@ def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
     return detail
 
 
-def _fitted(event: Event) -> Event:
+def fitted(event: Event) -> Event:
     """Cut the lists of an event that the bus would refuse for ever, and say so in its detail."""
     lists = {name: listed for name, listed in event.detail.items() if isinstance(listed, list)}
     most, fitted = LISTED, event

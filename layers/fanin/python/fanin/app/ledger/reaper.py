@@ -8,10 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
-from fanin.app.ledger.kinds import OnStalled
-from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.watching import Watching
-from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
 from fanin.domain.batch import ALARM_LATE, LIVE, Batch, OnDeadline, State, Trouble
 from fanin.domain.diagnosis import Code
@@ -51,86 +48,94 @@ class Reaped:
     more: bool = False
 
 
-def reap(
-    ledger: Watching,
-    postpone: Callable[[Batch], Batch | None],
-    end_of: Callable[[Batch], State | None],
-    *,
-    stalled: OnStalled | None = None,
-    stop_at: int | None = None,
-    report: Report | None = None,
-) -> Reaped:
-    """Check the batches that are due, the longest due first; the next run finds the rest.
-
-    Each batch is handled on its own. One that cannot be handled is due again in the next run, behind all that
-    are due now.
-
-    Args:
-        ledger: completes batches whose items are all done, and ends those in which too much failed.
-        postpone: see ``meet_deadline``.
-        end_of: gives the state in which an idle batch ends, or None if its pattern spares it.
-        stalled: makes the event that tells of a stall; see ``kinds.OnStalled``. None tells of none.
-        stop_at: time after which no further batch is begun, ms; None checks all of them.
-        report: told of each batch that could not be handled; None raises their errors at the end of the run.
-
-    Raises:
-        ExceptionGroup: some batches could not be handled, and there is no ``report``.
-    """
-    run, ports = _Run(ledger, postpone, end_of, stalled), ledger.ports
-    counts: Counter[str] = Counter()
-    errors: list[Exception] = []
-    more = False
-    for batch_id in ports.batches.due(ports.clock.now()):
-        if more := stop_at is not None and ports.clock.now() >= stop_at:
-            break
-        try:
-            counts.update(run.handle(batch_id))
-        except Exception as error:  # noqa: BLE001  the batches behind it must be checked all the same
-            counts.update(("seen", "failed"))
-            if report is None:
-                errors.append(error)
-            else:
-                report(batch_id, error)
-    if errors:
-        raise ExceptionGroup(f"the reaper could not handle {len(errors)} of the batches that are due", errors)
-    return Reaped(**counts, more=more)
+EARLY_MS = 2_000
+"""How early an alarm may ring, since the clocks of two services differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What one run works with; its methods return the fields of ``Reaped`` in which a batch counts."""
+class Reaping(Watching):
+    """Ends batches whose time has come: by their alarms, and by the reaper's runs."""
 
-    ledger: Watching
-    postpone: Callable[[Batch], Batch | None]
-    end_of: Callable[[Batch], State | None]
-    stalled: OnStalled | None
+    def meet_deadline(self, batch_id: int) -> Batch | None:
+        """End a batch whose deadline has come, unless all its items are done or its pattern postpones it.
 
-    @property
-    def ports(self) -> Ports:
-        return self.ledger.ports
+        May be called at any time and any number of times: a batch that is unknown, or has ended, or whose
+        deadline lies ahead stays as it is.
 
-    def handle(self, batch_id: int) -> Sequence[str]:
+        Returns:
+            The row afterwards; None if there is no such batch. It is still live if its pattern postponed it,
+            or if more must be repaired than one inspection may: the reaper goes on with it.
+        """
+        batch = self.ports.batches.read([batch_id]).get(batch_id)
+        now = self.ports.clock.now()
+        if batch is None or batch.state.terminal or batch.deadline is None or now < batch.deadline - EARLY_MS:
+            return batch
+        batch, certain = self.inspect(batch)
+        if batch.state.terminal or not certain:
+            return batch
+        if (later := self._kinds.due(self, batch)) is not None:
+            return later
+        partial = batch.on_deadline is OnDeadline.COMPLETE
+        state = State.COMPLETE if partial else State.TIMED_OUT
+        row, _ = self.ports.batches.end(batch_id, state, now=now, sources=LIVE, partial=partial)
+        return row
+
+    def reap(self, *, stop_at: int | None = None, report: Report | None = None) -> Reaped:
+        """Check the batches that are due, the longest due first; the next run finds the rest.
+
+        Each batch is handled on its own. One that cannot be handled is due again in the next run, behind all
+        that are due now.
+
+        Args:
+            stop_at: time after which no further batch is begun, ms; None checks all of them.
+            report: told of each batch that could not be handled; None raises their errors at the end.
+
+        Raises:
+            ExceptionGroup: some batches could not be handled, and there is no ``report``.
+        """
+        counts: Counter[str] = Counter()
+        errors: list[Exception] = []
+        more = False
+        for batch_id in self.ports.batches.due(self.ports.clock.now()):
+            if more := stop_at is not None and self.ports.clock.now() >= stop_at:
+                break
+            try:
+                counts.update(self._check(batch_id))
+            except Exception as error:  # noqa: BLE001  the batches behind it must be checked all the same
+                counts.update(("seen", "failed"))
+                if report is None:
+                    errors.append(error)
+                else:
+                    report(batch_id, error)
+        if errors:
+            raise ExceptionGroup(
+                f"the reaper could not handle {len(errors)} of the batches that are due", errors
+            )
+        return Reaped(**counts, more=more)
+
+    # Each of these returns the fields of ``Reaped`` in which a batch counts.
+
+    def _check(self, batch_id: int) -> Sequence[str]:
         """Complete, end or spare a batch that the index lists as due, as its row is now."""
         batch = self.ports.batches.read([batch_id]).get(batch_id)
         if batch is None or batch.state.terminal:
             return ()  # the index lags behind the rows
         try:
-            return "seen", *self._handle(batch)
+            return "seen", *self._checked(batch)
         except Exception:
             with suppress(Exception):  # if this fails, the batch stays due, and the next run begins with it
                 self._queue_again(batch)
             raise
 
-    def _handle(self, batch: Batch) -> Sequence[str]:
+    def _checked(self, batch: Batch) -> Sequence[str]:
         now = self.ports.clock.now()
         if batch.deadline is not None and batch.deadline + ALARM_LATE <= now:
-            return self._meet_deadline(batch)
-        batch, certain = self.ledger.inspect(batch)
+            return self._late(batch)
+        batch, certain = self.inspect(batch)
         if batch.state.terminal:
             return ("settled",)
         if not certain:
             return self._go_on_later(batch)
-        if (batch := self.ledger.look(batch)).state.terminal:
+        if (batch := self.look(batch)).state.terminal:
             return ("cancelled",)
         return self._spare(batch, now) if batch.idle_at > now else self._end(batch, now)
 
@@ -140,8 +145,8 @@ class _Run:
         self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, batch.look_at(now)))
         return ()
 
-    def _meet_deadline(self, batch: Batch) -> Sequence[str]:
-        after = meet_deadline(self.ledger, batch.batch_id, self.postpone)
+    def _late(self, batch: Batch) -> Sequence[str]:
+        after = self.meet_deadline(batch.batch_id)
         if after is None or after.state is State.CANCELLED:
             return ()
         if after.state.terminal:
@@ -149,7 +154,7 @@ class _Run:
         return () if after.deadline != batch.deadline else self._go_on_later(batch)
 
     def _end(self, batch: Batch, now: int) -> Sequence[str]:
-        state = self.end_of(batch)
+        state = self._kinds.idle(self, batch)
         if state is None:
             return ("spared",)
         # Only from the state that was checked: after a close in between, the batch was not idle for long.
@@ -171,7 +176,7 @@ class _Run:
         The event comes first. If the process dies before the mark, the next run tells it again with the same
         id, so that it is never lost.
         """
-        event = None if self.stalled is None else self.stalled(batch)
+        event = self._kinds.stalled(batch)
         after = replace(batch, stall_told=batch.touched_at).look_at(now)
         if event is None:
             pause = max(batch.stall_after * 1000, now - batch.active_until(now))
@@ -192,38 +197,3 @@ class _Run:
     def _queue_again(self, batch: Batch) -> None:
         """Make the batch due now, and so the last of all that are due, so that it holds up no other."""
         self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, self.ports.clock.now()))
-
-
-EARLY_MS = 2_000
-"""How early an alarm may ring, since the clocks of two services differ."""
-
-
-def meet_deadline(ledger: Reading, batch_id: int, postpone: Callable[[Batch], Batch | None]) -> Batch | None:
-    """End a batch whose deadline has come, unless all its items are done or its pattern postpones it.
-
-    May be called at any time and any number of times: a batch that is unknown, or has ended, or whose
-    deadline lies ahead stays as it is.
-
-    Args:
-        ledger: completes the batch if all its items are done.
-        batch_id: the batch.
-        postpone: moves the deadline or ends the batch, and returns the row; None ends it here.
-
-    Returns:
-        The row afterwards; None if there is no such batch. It is still live if its pattern postponed it, or
-        if more must be repaired than one inspection may: the reaper goes on with it.
-    """
-    ports = ledger.ports
-    batch = ports.batches.read([batch_id]).get(batch_id)
-    now = ports.clock.now()
-    if batch is None or batch.state.terminal or batch.deadline is None or now < batch.deadline - EARLY_MS:
-        return batch
-    batch, certain = ledger.inspect(batch)
-    if batch.state.terminal or not certain:
-        return batch
-    if (later := postpone(batch)) is not None:
-        return later
-    partial = batch.on_deadline is OnDeadline.COMPLETE
-    state = State.COMPLETE if partial else State.TIMED_OUT
-    row, _ = ports.batches.end(batch_id, state, now=now, sources=LIVE, partial=partial)
-    return row

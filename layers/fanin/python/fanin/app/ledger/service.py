@@ -12,12 +12,12 @@ from fanin.app.ledger.known_batches import PinnedBatch
 from fanin.app.ledger.lifecycle import Lifecycle
 from fanin.app.ledger.marking import Marking
 from fanin.app.ledger.opening import Opening
-from fanin.app.ledger.reaper import Reaped, Report, meet_deadline, reap
+from fanin.app.ledger.reaper import Reaping
 from fanin.app.ledger.results import ReadingResults
 from fanin.app.ports.events import Event
 from fanin.app.targets.jobs import send_jobs
 from fanin.app.targets.records import change, read_targets
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch
 from fanin.domain.targets import PATIENCE_MS, TargetReports, TargetState
 from fanin.errors import InvalidRequest
 
@@ -28,7 +28,7 @@ LOST_MS: Final = PATIENCE_MS + 7_200_000
 """How long after the end a target that is still tried has lost its job: a day, a last pause, and an hour."""
 
 
-class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Failing, ReadingResults):
+class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Failing, ReadingResults, Reaping):
     """Implements ``fanin.app.api.Ledger`` over ports, and the background work of streams and schedules."""
 
     def picture(self, batch_id: int, *, level: int | None = None, number: int = 0) -> Picture:
@@ -107,20 +107,3 @@ class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Failing, Read
 
     def _event_of(self, batch: Batch) -> Event:
         return event_of(self.ports, self._as_of(batch, redrives=True), batch, self._kinds)
-
-    def meet_deadline(self, batch_id: int) -> Batch | None:
-        """End a batch whose deadline has come; see ``reaper.meet_deadline``."""
-        return meet_deadline(self, batch_id, self._postpone)
-
-    def reap(self, *, stop_at: int | None = None, report: Report | None = None) -> Reaped:
-        """Check due batches; see ``reaper.reap``."""
-        stalled = self._kinds.stalled
-        return reap(self, self._postpone, self._end_of, stalled=stalled, stop_at=stop_at, report=report)
-
-    def _postpone(self, batch: Batch) -> Batch | None:
-        postpone = self._kinds.due.get(batch.kind)
-        return None if postpone is None else postpone(self, batch)
-
-    def _end_of(self, batch: Batch) -> State | None:
-        end_of = self._kinds.idle.get(batch.kind)
-        return State.ORPHANED if end_of is None else end_of(self, batch)

@@ -33,7 +33,7 @@ NAMED: Final = 100
 
 
 class Gather:
-    """How scatters handle their deadlines and their ends: the hooks of ``fanin.app.ledger.kinds``.
+    """How scatters handle their deadlines and their ends: see ``fanin.app.ledger.kinds``.
 
     Args:
         ports: the stores, the alarms and the queue of the sending worker.
@@ -43,7 +43,7 @@ class Gather:
         self._ports = ports
 
     def postpone(self, ledger: Ledger, batch: Batch) -> Batch | None:
-        """Send again to the missing recipients, if retries are left; an ``OnDue``.
+        """Send again to the missing recipients, if retries are left.
 
         The alarm and the jobs come first, then the write that counts the retry: a crash in between leaves a
         deadline that is still due, and the same items are sent again.
@@ -87,7 +87,7 @@ class Gather:
         return row
 
     def ended(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
-        """Make the event of a scatter's end, and free its correlation id; an ``OnEnd``."""
+        """Make the event of a scatter's end, and free its correlation id."""
         plan = self._plan(batch)
         if plan is None:
             return event

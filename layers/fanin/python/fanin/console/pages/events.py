@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.app.ledger.announcing import end_event
+from fanin.app.ledger.announcing import end_event, fitted
 from fanin.app.ports.events import Event
 from fanin.console.actions.words import state_of
 from fanin.console.pages.excerpts import beginning
@@ -113,7 +113,7 @@ def end_of(console: Console, above: Heading) -> Event | None:
         return None
     ledger = console.fanin.ledger
     counted = ledger.status(above.batch.batch_id, exact=True).batch
-    return end_event(ledger, counted, counted=counted, at=counted.ended_at or above.at)
+    return fitted(end_event(ledger, counted, counted=counted, at=counted.ended_at or above.at))
 
 
 def _written(event: Event) -> str:
