@@ -7,7 +7,7 @@ import argparse
 from tests.mutants.__main__ import chosen, modules, obsolete, stages
 
 ROOM = "app/targets"
-MODULE = "app/targets/jobs.py"
+MODULE = "app/targets/records.py"
 
 
 def names(place: str, sample: int | None = None) -> list[str]:

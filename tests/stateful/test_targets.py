@@ -17,8 +17,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Defaults
 from fanin.app.services import Patterns
 from fanin.app.targets.delivery import JobOutcome, deliver
-from fanin.app.targets.jobs import TargetJob
-from fanin.app.targets.records import read_targets
+from fanin.app.targets.records import TargetJob, read_targets
 from fanin.domain.batch import OpenBatch
 from fanin.domain.marks import Failure
 from fanin.domain.targets import Target, TargetState, TargetType, When

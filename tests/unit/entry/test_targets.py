@@ -12,7 +12,7 @@ from fanin import names
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import ChannelNotice
 from fanin.app.targets.delivery import JobOutcome
-from fanin.app.targets.jobs import TargetJob
+from fanin.app.targets.records import TargetJob
 from fanin.entry import observe
 from fanin.entry.redrives import WORK_MS, redrive
 from fanin.entry.targets import deliver_targets

@@ -8,8 +8,7 @@ import pytest
 
 from fanin.app.ports import Defaults
 from fanin.app.targets.delivery import JobOutcome, deliver
-from fanin.app.targets.jobs import TargetJob
-from fanin.app.targets.records import TargetRecord, read_targets
+from fanin.app.targets.records import TargetJob, TargetRecord, read_targets
 from fanin.domain.batch import Batch
 from fanin.domain.marks import Failure
 from fanin.domain.targets import Target, TargetType, When

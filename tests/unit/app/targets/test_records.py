@@ -13,9 +13,15 @@ from fanin.app.ports import Defaults
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import ChannelNotice
 from fanin.app.scatters.service import ScatterService
-from fanin.app.targets.declaring import checked_targets
-from fanin.app.targets.jobs import TargetJob, succeeded
-from fanin.app.targets.records import TargetRecord, change, put_targets, read_targets
+from fanin.app.targets.records import (
+    TargetJob,
+    TargetRecord,
+    change,
+    checked_targets,
+    put_targets,
+    read_targets,
+    succeeded,
+)
 from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.scatter import Recipient, Scatter

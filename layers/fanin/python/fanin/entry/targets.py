@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.app.targets.delivery import JobOutcome
-from fanin.app.targets.jobs import TargetJob
+from fanin.app.targets.records import TargetJob
 from fanin.entry.observe import count, logger
 from fanin.entry.partial_batch import TARGETS, SqsRecord, partial_batch_response, pause
 from fanin.entry.unhandled import Postpone

@@ -23,8 +23,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import Tally
-from fanin.app.targets.jobs import send_jobs
-from fanin.app.targets.records import read_targets
+from fanin.app.targets.records import read_targets, send_jobs
 from fanin.domain import limits
 from fanin.domain.batch import WHOLE, Batch, ChildFailures, Early, Mode, State, Told
 from fanin.domain.ids import parse_item

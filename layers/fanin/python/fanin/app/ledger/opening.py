@@ -10,8 +10,7 @@ from fanin.app.ledger.reservation import Reservation, draw_id, replayed
 from fanin.app.ledger.settle import Settling
 from fanin.app.ledger.walk import count_totals
 from fanin.app.ports.batches import ItemPlace
-from fanin.app.targets.declaring import checked_targets
-from fanin.app.targets.records import put_targets
+from fanin.app.targets.records import checked_targets, put_targets
 from fanin.domain import ids, limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import (

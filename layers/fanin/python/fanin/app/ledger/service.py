@@ -15,8 +15,7 @@ from fanin.app.ledger.opening import Opening
 from fanin.app.ledger.reaper import Reaping
 from fanin.app.ledger.results import ReadingResults
 from fanin.app.ports.events import Event
-from fanin.app.targets.jobs import send_jobs
-from fanin.app.targets.records import change, read_targets
+from fanin.app.targets.records import change, read_targets, send_jobs
 from fanin.domain.batch import Batch
 from fanin.domain.targets import PATIENCE_MS, TargetReports, TargetState
 from fanin.errors import InvalidRequest

@@ -31,8 +31,7 @@ from fanin.app.scatters.records import (
     read_plan,
     was_sent,
 )
-from fanin.app.targets.declaring import checked_targets
-from fanin.app.targets.records import put_targets
+from fanin.app.targets.records import checked_targets, put_targets
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State

@@ -13,8 +13,7 @@ from fanin import names
 from fanin.app.attention import look_again
 from fanin.app.ports import Ports
 from fanin.app.ports.queues import ChannelNotice, Outgoing
-from fanin.app.targets.jobs import TargetJob
-from fanin.app.targets.records import TargetRecord, change, read_targets
+from fanin.app.targets.records import TargetJob, TargetRecord, change, read_targets
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType
 from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
 from fanin.wire.json_text import compact

@@ -1,20 +1,99 @@
-"""The records of targets: one each, ``target/<number>``, beside the batch and not in its row.
+"""The targets of a batch: checked when it is opened, kept beside it, and given to jobs when it has ended.
 
-The row of a batch is written often, and each write costs by its size; so the row only says how many there
-are. They are written before the row, and outlive it, because a target is tried for a day after the end.
+There is a record for each, ``target/<number>``, and not a part of the row: that is written often, and each
+write costs by its size, so the row only says how many there are. The records are written before the row, and
+outlive it, because a target is tried for a day after the end.
+
+There is a job for each target of a batch that has ended. It carries the event, so that the target is told the
+same also if the batch is removed meanwhile. It carries neither tokens nor URLs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fanin import names
+from fanin.app.ports import Ports
+from fanin.app.ports.events import Event
 from fanin.app.ports.parts import TARGETS
+from fanin.app.ports.queues import ChannelNotice
 from fanin.app.ports.records import Record, Records
-from fanin.domain.batch import Batch
-from fanin.domain.targets import FIRST_PAUSE, LONGEST_PAUSE, Target, TargetReport, TargetState
+from fanin.domain import limits
+from fanin.domain.batch import Batch, State
+from fanin.domain.targets import (
+    CALLBACK_ID,
+    FIELD,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    MAX_CALLBACK_ID,
+    MAX_TARGETS,
+    MAX_TASK_TOKEN,
+    Target,
+    TargetReport,
+    TargetState,
+    TargetType,
+    When,
+    parse_url,
+)
+from fanin.errors import InvalidRequest, NotConfigured
 from fanin.wire.batches import TARGET
+
+
+def checked_targets(ports: Ports, on_end: Sequence[Target]) -> tuple[Target, ...]:
+    """Check the targets of a request, and look up the queues among them.
+
+    Returns:
+        The targets, with the URLs of queues that were given by ARN.
+
+    Raises:
+        InvalidRequest: a target is not what its type needs, or there are more than five.
+        ChannelRefused: a queue does not exist, is a FIFO queue, or does not carry the tag ``fanin:channel``.
+        NotConfigured: this process does not know the stack's queue of targets.
+    """
+    if not on_end:
+        return ()
+    if len(on_end) > MAX_TARGETS:
+        raise InvalidRequest(f"on_end has {len(on_end)} targets; a batch may have at most {MAX_TARGETS}")
+    if not ports.defaults.targets:
+        raise NotConfigured(
+            f"on_end needs the stack's queue of targets: set {names.ENV_TARGETS_QUEUE_URL} to its output"
+            " TargetsQueueUrl"
+        )
+    return tuple(_checked(ports, place, target) for place, target in enumerate(on_end))
+
+
+def _checked(ports: Ports, place: int, target: Target) -> Target:
+    what = f"on_end[{place}]"
+    if not isinstance(target.type, TargetType) or not isinstance(target.when, When):
+        raise InvalidRequest(f"{what} needs a type of {_any_of(TargetType)}, and when of {_any_of(When)}")
+    needed = FIELD[target.type]
+    given = [name for name in FIELD.values() if getattr(target, name) is not None]
+    if given != [needed]:
+        raise InvalidRequest(
+            f"{what} has the type {target.type}, which needs {needed} and nothing else;"
+            f" it has {' and '.join(given) or 'neither'}"
+        )
+    match target.type:
+        case TargetType.STEP_FUNCTIONS:
+            limits.text(f"{what}.task_token", target.task_token, MAX_TASK_TOKEN, least=1)
+        case TargetType.DURABLE_CALLBACK:
+            named = limits.text(f"{what}.callback_id", target.callback_id, MAX_CALLBACK_ID, least=1)
+            if not re.fullmatch(CALLBACK_ID, named):
+                raise InvalidRequest(f"{what}.callback_id is not one: it must be base64, as Lambda gives it")
+        case TargetType.SQS:
+            channel = limits.text(f"{what}.queue_url", target.queue_url, limits.MAX_CHANNEL, least=1)
+            return replace(target, queue_url=ports.channels.resolve(channel))
+        case TargetType.WEBHOOK:
+            parse_url(target.url or "", ports.defaults.webhook_hosts)
+    return target
+
+
+def _any_of(kind: type[TargetType | When]) -> str:
+    return ", ".join(one.value for one in kind)
+
 
 OUTLIVES: Final = 2 * 86_400
 """Seconds that the records outlive the row of their batch."""
@@ -133,3 +212,75 @@ def change(records: Records, batch_id: int, kept: TargetRecord, **changes: Any) 
         if_version=kept.version,
     )
     return None if written or record is None else TargetRecord.of(record)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetJob:
+    """Tell one target of its batch.
+
+    Attributes:
+        batch_id: the batch.
+        number: of the target.
+        notice: what to tell.
+        since: when the attempts began, ms; they end a day later.
+        once: whether it is not done again if it fails: another job goes on then.
+    """
+
+    batch_id: int
+    number: int
+    notice: ChannelNotice
+    since: int
+    once: bool = False
+
+    def encode(self) -> dict[str, object]:
+        event = self.notice.event
+        return {
+            "batch_id": self.batch_id,
+            "target": self.number,
+            "since": self.since,
+            "once": self.once,
+            "succeeded": self.notice.succeeded,
+            "id": event.id,
+            "detail_type": event.detail_type,
+            "time": event.time,
+            "detail": event.detail,
+        }
+
+    @classmethod
+    def decode(cls, job: Mapping[str, Any]) -> TargetJob:
+        """Read a job.
+
+        Raises:
+            KeyError, TypeError: it is not one.
+        """
+        event = Event(job["id"], job["detail_type"], job["detail"], job["time"])
+        return cls(
+            job["batch_id"], job["target"], ChannelNotice(event, job["succeeded"]), job["since"], job["once"]
+        )
+
+
+def send_jobs(
+    ports: Ports, batch: Batch, event: Event, numbers: Iterable[int], *, once: Collection[int] = ()
+) -> None:
+    """Put a job on the queue for each of these targets; repeating it makes no target hear more than once.
+
+    Those that are to be tried ``once`` have another job, which goes on.
+
+    Raises:
+        Throttled: the queue did not take some of them; send all of them again.
+    """
+    notice = ChannelNotice(event, succeeded(batch, event))
+    now = ports.clock.now()
+    ports.target_jobs.send(
+        TargetJob(batch.batch_id, number, notice, now, number in once).encode() for number in numbers
+    )
+
+
+def succeeded(batch: Batch, event: Event) -> bool:
+    """Whether a batch ended ``complete`` and no item failed; the event of the end has counted them.
+
+    Of what is told before the end, progress alone is a success.
+    """
+    if event.detail_type in names.EARLY_TYPES.values():
+        return event.detail_type == names.EARLY_TYPES["progress"]
+    return batch.state is State.COMPLETE and not event.detail["failed"] and not event.detail["failed_more"]

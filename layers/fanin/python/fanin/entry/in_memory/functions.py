@@ -17,7 +17,7 @@ from fanin.app.ports.words import WordKey
 from fanin.app.redrives.redrive import WORK_MS
 from fanin.app.services import Services
 from fanin.app.targets.delivery import JobOutcome, deliver
-from fanin.app.targets.jobs import TargetJob
+from fanin.app.targets.records import TargetJob
 from fanin.domain.batch import Batch
 from fanin.entry.in_memory.event_source import QueueRecord
 from fanin.entry.in_memory.sources import Dead
