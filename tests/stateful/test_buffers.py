@@ -21,8 +21,9 @@ from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.adapters.memory.sqs import MessageInFlight
 from fanin.app.buffers import deliveries
+from fanin.app.buffers.records import BufferRecords
 from fanin.app.buffers.service import BufferService
-from fanin.app.buffers.slots import WorkState, WorkStates
+from fanin.app.buffers.slots import Slots, WorkState
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
 from fanin.client.buffers import Producer, Taker
@@ -280,7 +281,9 @@ class Life:
 
     def finished(self) -> Counter[str]:
         """How often the work of each payload was finished, and not just given up by the service."""
-        states = WorkStates(self.memory.ports(), LedgerService(self.memory.ports())).of(list(self.items))
+        ports = self.memory.ports()
+        slots = Slots(ports, LedgerService(ports), BufferRecords(ports))
+        states = slots.states(list(self.items))
         return Counter(self.items[item] for item, state in states.items() if state is WorkState.FINISHED)
 
     def settle(self) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from time import sleep
-
 import pytest
 
 from fanin.adapters.memory import FixedClock
@@ -22,12 +19,10 @@ def fresh(clock: FixedClock) -> Fresh[str, object]:
 
 
 @pytest.mark.parametrize("value", [1, ()])
-@pytest.mark.parametrize(("choice", "fresh_ms"), [({}, FRESH_MS), ({"fresh_ms": 5}, 5)])
-def test_a_value_is_fresh_for_half_a_minute_or_as_long_as_the_caller_says(clock, value, choice, fresh_ms):
-    fresh: Fresh[str, object] = Fresh(clock, **choice)
+def test_a_value_is_fresh_for_half_a_minute(clock, fresh, value):
     assert fresh.remember("a", value) == value
 
-    clock.advance(fresh_ms - 1)
+    clock.advance(FRESH_MS - 1)
     assert fresh.get("a") == value
     clock.advance(1)
     assert fresh.get("a") is None
@@ -66,24 +61,3 @@ def test_a_value_is_forgotten_at_once(fresh: Fresh[str, object]) -> None:
     fresh.forget("never remembered")
 
     assert fresh.get("a") is None
-
-
-class SwitchingClock(FixedClock):
-    """Lets another thread go on whenever it is asked."""
-
-    def now(self) -> int:
-        sleep(0)
-        return super().now()
-
-
-def test_threads_that_find_the_same_value_stale_do_not_fall_over_it() -> None:
-    clock = SwitchingClock()
-    fresh: Fresh[str, int] = Fresh(clock)
-
-    def use(number: int) -> int:
-        clock.advance(FRESH_MS)
-        fresh.get("a")
-        return fresh.remember("a", number)
-
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(use, range(500))) == list(range(500))

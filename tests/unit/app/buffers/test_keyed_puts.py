@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.buffers.keyed_puts import PutKeys
+from fanin.app.buffers.puts import PutKeys
 from fanin.app.buffers.records import WorkEntry
 from fanin.app.buffers.slots import LIFETIME, MARGIN_MS, RENEWAL, SEND_MS, renew_at
 from fanin.domain.access import IdempotencyKey, Principal

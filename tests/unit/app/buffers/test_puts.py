@@ -13,7 +13,7 @@ from fanin.app.buffers.puts import WaitingConsumers
 from fanin.app.buffers.slots import MARGIN_MS, SEND_MS
 from fanin.errors import ChannelRefused, FaninError, LimitReached, ServiceUnavailable, Throttled
 from tests.unit.app.buffers.conftest import Town
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 
 @pytest.fixture(autouse=True)
@@ -78,26 +78,18 @@ def consumers(world: World) -> WaitingConsumers:
     return WaitingConsumers(world.ports)
 
 
-def test_each_counts_as_long_as_it_waits(world: World, consumers: WaitingConsumers) -> None:
+def test_each_counts_until_it_has_left(world: World, consumers: WaitingConsumers) -> None:
     until = world.clock.at + 20_000
-    with consumers.waiting("jobs", until):
-        assert consumers.count("jobs") == 1
-        with consumers.waiting("jobs", until):
-            assert consumers.count("jobs") == 2
-        assert (consumers.count("jobs"), consumers.count("others")) == (1, 0)
-    assert consumers.count("jobs") == 0
+    for waiter in ("one", "two"):
+        consumers.came("jobs", waiter, until)
 
-
-def test_one_that_fails_waits_no_more(world: World, consumers: WaitingConsumers) -> None:
-    with pytest.raises(ValueError, match="x"), consumers.waiting("jobs", world.clock.at + 20_000):
-        raise ValueError("x")
-    assert consumers.count("jobs") == 0
+    assert (consumers.count("jobs"), consumers.count("others")) == (2, 0)
+    consumers.left("jobs", "one")
+    assert consumers.count("jobs") == 1
 
 
 def test_one_that_dies_counts_a_few_seconds_longer_than_it_would_have_waited(world, consumers):
-    world.crash_at("directory.delete", "before")
-    with pytest.raises(Crash), consumers.waiting("jobs", world.clock.at + 20_000):
-        pass
+    consumers.came("jobs", "one", world.clock.at + 20_000)
 
     world.clock.advance(20_000)
     assert consumers.count("jobs") == 1

@@ -5,6 +5,7 @@ What became of work: finished, pending, dropped by the service, or of a batch th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -20,7 +21,6 @@ from fanin.app.buffers.slots import (
     TRIES,
     Slots,
     WorkState,
-    WorkStates,
     renew_at,
 )
 from fanin.app.fresh import FRESH_MS
@@ -393,23 +393,23 @@ def test_what_is_not_done_is_pending_until_the_batch_ends(process: Process, entr
 FINISHED, PENDING, DROPPED, UNKNOWN = WorkState
 
 
-@pytest.fixture
-def states(world: World) -> WorkStates:
-    return WorkStates(world.ports, world.fresh())
+def states(world: World, items: Sequence[str]) -> list[WorkState]:
+    slots = Slots(world.ports, world.fresh(), BufferRecords(world.ports))
+    return list(slots.states(items).values())
 
 
 @pytest.mark.parametrize(("failure", "state"), [(Failure, FINISHED), (GivenUp, DROPPED)])
 def test_failed_work_is_finished_unless_the_service_gave_it_up(
-    world: World, states: WorkStates, failure: type[Failure], state: WorkState
+    world: World, failure: type[Failure], state: WorkState
 ) -> None:
     _, (group,) = world.batch(3)
     world.ledger.mark([failure(group[1], LOST)]).whole()
     world.ledger.mark([group[2]]).whole()
 
-    assert list(states.of(group).values()) == [PENDING, state, FINISHED]
+    assert states(world, group) == [PENDING, state, FINISHED]
 
 
-def test_work_of_several_batches_is_told_apart(world: World, states: WorkStates) -> None:
+def test_work_of_several_batches_is_told_apart(world: World) -> None:
     # Given items of a live batch, of one that was cancelled, and of one that is gone, in no order
     _, (live,) = world.batch(70)
     cancelled, (dropped,) = world.batch(2)
@@ -419,4 +419,4 @@ def test_work_of_several_batches_is_told_apart(world: World, states: WorkStates)
     del world.memory.batches._rows[gone.batch_id]
 
     asked = [live[65], dropped[0], live[66], unknown[0], dropped[1]]
-    assert list(states.of(asked).values()) == [PENDING, DROPPED, FINISHED, UNKNOWN, FINISHED]
+    assert states(world, asked) == [PENDING, DROPPED, FINISHED, UNKNOWN, FINISHED]

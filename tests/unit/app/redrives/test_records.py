@@ -146,15 +146,15 @@ def looked_at(failed: Failed, monkeypatch) -> list[str]:
     return looks
 
 
-def test_a_queue_is_looked_at_once_a_minute(failed: Failed, monkeypatch) -> None:
+def test_a_queue_is_looked_at_once_in_half_a_minute(failed: Failed, monkeypatch) -> None:
     # Given a queue that is there
     looks = looked_at(failed, monkeypatch)
     queues = Destinations(failed.ports)
     assert (queues.url(QUEUE), queues.refusal(QUEUE), len(looks)) == (QUEUE, None, 1)
     del failed.memory.channels.queues[QUEUE]
-    # Then that is seen a minute later
+    # Then that is seen half a minute later
     assert queues.refusal(QUEUE) is None
-    failed.clock.advance(60_000)
+    failed.clock.advance(30_000)
     assert QUEUE in (queues.refusal(QUEUE) or "")
     assert queues.url(QUEUE) is None
 

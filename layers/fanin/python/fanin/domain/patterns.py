@@ -59,17 +59,16 @@ def check(pattern: Pattern) -> None:
     """Refuse what cannot be an event pattern, whatever operators there are.
 
     Raises:
-        InvalidRequest: says why, in EventBridge's words; or fields are too deep, or ``$or`` makes too many
-            combinations.
+        InvalidRequest: says why; or fields are too deep, or ``$or`` makes too many combinations.
     """
     _alternatives(pattern)
 
 
 def check_operators(pattern: Pattern) -> None:
-    """Refuse what EventBridge refuses of the operators, and of what they take, in a checked pattern.
+    """Refuse operators that are not known here, and those that cannot take what they are given.
 
     Raises:
-        InvalidRequest: says why, in EventBridge's words.
+        InvalidRequest: says which.
     """
     for choice in itertools.chain(*(leaf for one in _alternatives(pattern) for leaf in one.values())):
         _judge(choice)
@@ -100,43 +99,27 @@ def _alternatives(
     """
     if not deep:
         raise InvalidRequest(f"an event pattern must have at most {_DEEPEST} fields inside of each other")
-    if not isinstance(pattern, Mapping):
-        _refuse("Filter is not an object")
-    if not pattern:
-        _refuse("Empty objects are not allowed")
+    if not isinstance(pattern, Mapping) or not pattern:
+        _refuse("a pattern must be an object with a field")
     found: list[dict[str, list[Any]]] = [{}]
     for name, wanted in pattern.items():
         at = f"{above}.{name}" if above else name
         if name == _OR:
-            _check_or(wanted)
+            if not isinstance(wanted, list) or len(wanted) < 2:  # noqa: PLR2004
+                _refuse(f"{_OR} must be an array of at least 2 objects")
             parts = [part for one in wanted for part in _alternatives(one, above, deep - 1, inside=True)]
         elif inside and name in _RESERVED:
-            _refuse(f"{name} is Ruler reserved fieldName which cannot be used inside {_OR}.")
+            _refuse(f"{name} names an operator, so it cannot be a field inside {_OR}")
         elif isinstance(wanted, Mapping):
             parts = _alternatives(wanted, at, deep - 1, inside=inside)
-        else:
-            _check_values(name, wanted)
+        elif isinstance(wanted, list) and wanted:
             parts = [{at: wanted}]
+        else:
+            _refuse(f'"{name}" must be an object, or an array that is not empty')
         if len(found) * len(parts) > _COMBINATIONS:
             raise InvalidRequest(f"an event pattern must have at most {_COMBINATIONS:,} combinations of $or")
         found = [{**one, **part} for one in found for part in parts]
     return found
-
-
-def _check_values(name: str, wanted: Any) -> None:
-    if not isinstance(wanted, list):
-        _refuse(f'"{name}" must be an object or an array')
-    if not wanted:
-        _refuse("Empty arrays are not allowed")
-
-
-def _check_or(wanted: Any) -> None:
-    if not isinstance(wanted, list):
-        _refuse(f"It must be an Array followed with {_OR}.")
-    if not all(isinstance(one, Mapping) for one in wanted):
-        _refuse(f"Only JSON object is allowed in array of {_OR} relationship.")
-    if len(wanted) < 2:  # noqa: PLR2004
-        _refuse(f"There must have at least 2 Objects in {_OR} relationship.")
 
 
 def _answers(wanted: Mapping[str, list[Any]], event: Mapping[str, Any]) -> Verdict:
@@ -221,21 +204,22 @@ def _lenient(choice: Any) -> Judge:
 
 
 def _judge(choice: Any) -> Judge:
-    if isinstance(choice, Mapping):
+    """Which values a choice accepts.
+
+    Raises:
+        InvalidRequest: it is an operator that is not known here, or that cannot take what it is given.
+    """
+    if isinstance(choice, Mapping | list):
         name, operand = _only(choice)
-        if name not in _OPERATORS:
-            _refuse(f"Unrecognized match type {name}")
-        return _OPERATORS[name](operand)
-    if isinstance(choice, list):
-        _refuse("Match value must be String, number, true, false, or null")
+        judge = _OPERATORS[name](operand) if name in _OPERATORS else None
+        return judge or _refuse(f"{choice} is neither a value nor an operator with what it takes")
     address = _address(choice)
     return lambda value: _same(choice, value) or (address is not None and _address(value) == address)
 
 
-def _only(choice: Mapping[str, Any]) -> tuple[str, Any]:
-    if len(choice) != 1:
-        _refuse("Only one key allowed in match expression" if choice else "Match expression name not found")
-    return next(iter(choice.items()))
+def _only(choice: Any) -> tuple[str, Any]:
+    """The one operator of a choice, and what it is given; without a name, if it does not have exactly one."""
+    return next(iter(choice.items())) if isinstance(choice, Mapping) and len(choice) == 1 else ("", None)
 
 
 def _same(wanted: Any, value: Any) -> bool:
@@ -243,64 +227,60 @@ def _same(wanted: Any, value: Any) -> bool:
     return isinstance(wanted, bool) is isinstance(value, bool) and bool(wanted == value)
 
 
-def _text(operand: Any, name: str) -> str:
-    if not isinstance(operand, str):
-        _refuse(f"{name} match pattern must be a string")
-    return operand
+# Each of these gives the values that an operator accepts; None, if it cannot take what it is given.
 
 
-def _texts(judge: Callable[[str], bool]) -> Judge:
-    return lambda value: isinstance(value, str) and judge(value)
+def _like(operand: Any, cased: str, plain: Callable[[str, str], bool]) -> Judge | None:
+    """Texts that are like another one, perhaps in lower or upper case.
+
+    Args:
+        operand: the other one, or an operator that has it.
+        cased: an expression for the whole text, with ``{}`` for the other one in either case.
+        plain: compares the text with the other one as it is.
+    """
+    name, inner = _only(operand)
+    if name == _IGNORE_CASE and isinstance(inner, str):
+        like = re.compile(cased.format(_cased(inner)), re.DOTALL)
+        return lambda value: isinstance(value, str) and like.fullmatch(value) is not None
+    if isinstance(operand, str):
+        return lambda value: isinstance(value, str) and plain(value, operand)
+    return None
 
 
-def _exactly(operand: Any) -> Judge:
-    text = _text(operand, "exact")
-    return lambda value: _same(text, value)
-
-
-def _prefix(operand: Any) -> Judge:
-    if isinstance(operand, Mapping):
-        cased = _cased(_nested(operand, "prefix"))
-        return _texts(lambda value: re.match(cased, value) is not None)
-    text = _text(operand, "prefix")
-    return _texts(lambda value: value.startswith(text))
-
-
-def _suffix(operand: Any) -> Judge:
-    if isinstance(operand, Mapping):
-        cased = _cased(_nested(operand, "suffix")) + r"\Z"
-        return _texts(lambda value: re.search(cased, value) is not None)
-    text = _text(operand, "suffix")
-    return _texts(lambda value: value.endswith(text))
-
-
-def _nested(operand: Mapping[str, Any], name: str) -> Any:
-    inner, text = _only(operand)
-    if inner != _IGNORE_CASE:
-        _refuse(f"Unsupported {name} pattern: {inner}")
-    return text
-
-
-def _equals_ignore_case(operand: Any) -> Judge:
-    cased = _cased(operand)
-    return _texts(lambda value: re.fullmatch(cased, value) is not None)
-
-
-def _cased(operand: Any) -> str:
+def _cased(text: str) -> str:
     """Each character is itself in lower or in upper case; one that Java has as two is only itself."""
-    forms = [{one.lower(), one.upper()} if one <= "\uffff" else {one} for one in _text(operand, _IGNORE_CASE)]
+    forms = [{one.lower(), one.upper()} if one <= "\uffff" else {one} for one in text]
     return "".join(f"(?:{'|'.join(map(re.escape, form))})" for form in forms)
 
 
-def _wildcard(operand: Any) -> Judge:
+def _exactly(operand: Any) -> Judge | None:
+    return (lambda value: _same(operand, value)) if isinstance(operand, str) else None
+
+
+def _prefix(operand: Any) -> Judge | None:
+    return _like(operand, "{}.*", str.startswith)
+
+
+def _suffix(operand: Any) -> Judge | None:
+    return _like(operand, ".*{}", str.endswith)
+
+
+def _equals_ignore_case(operand: Any) -> Judge | None:
+    return _like({_IGNORE_CASE: operand}, "{}", str.__eq__)
+
+
+def _wildcard(operand: Any) -> Judge | None:
     """Whether a text is like one with ``*`` in it, in a time that is linear in the text for each ``*``."""
-    first, *others = _literals(_text(operand, "wildcard"))
+    literals = _literals(operand) if isinstance(operand, str) else []
+    if not literals:
+        return None
+    first, *others = literals
     if not others:
         return lambda value: _same(first, value)
     *between, last = others
 
-    def judge(value: str) -> bool:
-        if not value.startswith(first) or not value.endswith(last):
+    def judge(value: Any) -> bool:
+        if not isinstance(value, str) or not value.startswith(first) or not value.endswith(last):
             return False
         at, end = len(first), len(value) - len(last)
         for literal in between:
@@ -310,18 +290,18 @@ def _wildcard(operand: Any) -> Judge:
             at += len(literal)
         return at <= end
 
-    return _texts(judge)
+    return judge
 
 
 def _literals(wildcard: str) -> list[str]:
-    r"""What stands between the ``*``; ``\*`` and ``\\`` are the characters themselves."""
+    r"""What stands between the ``*``; ``\*`` and ``\\`` are the characters themselves.
+
+    Nothing, if there are two ``*`` side by side, or another character is escaped.
+    """
     found = [""]
-    for one in re.finditer(r"\\[*\\]|[^*\\]+|.", wildcard, re.DOTALL):
-        part, at = one[0], len(wildcard[: one.start()].encode()) + 1  # EventBridge counts the quote before it
-        if part == "\\":
-            _refuse(f"Invalid escape character at pos {at}")
-        if part == "*" and wildcard[one.end() :].startswith("*"):
-            _refuse(f"Consecutive wildcard characters at pos {at}")
+    for part in re.findall(r"\\[*\\]|[^*\\]+|\*{2}|.", wildcard, re.DOTALL):
+        if part in {"\\", "**"}:
+            return []
         if part == "*":
             found.append("")
         else:
@@ -329,21 +309,16 @@ def _literals(wildcard: str) -> list[str]:
     return found
 
 
-def _numeric(operand: Any) -> Judge:
-    if not isinstance(operand, list):
-        _refuse("Value of numeric must be an array.")
+def _numeric(operand: Any) -> Judge | None:
+    """Numbers that equal another, or lie on one side of it, or between two."""
+    if not isinstance(operand, list) or not operand or len(operand) % 2:
+        return None
     names, bounds = operand[::2], operand[1::2]
-    for name, bound in itertools.zip_longest(names, bounds):
-        if not isinstance(name, str) or name not in _COMPARISONS:
-            _refuse(f"Unrecognized numeric range operator: {name}")
-        if not isinstance(bound, int | float) or isinstance(bound, bool):
-            _refuse(f"Value of {'equals' if name == '=' else name} must be numeric")
-        if not _is_number(bound):
-            _refuse(f"Cannot compare number : {bound}")
-    if len(names) != 1 and (len(names) != 2 or names[0] not in {">", ">="} or names[1] not in {"<", "<="}):  # noqa: PLR2004
-        _refuse("Too many elements in numeric expression")
-    if len(names) == 2 and bounds[0] >= bounds[1]:  # noqa: PLR2004
-        _refuse("Bottom must be less than top")
+    if not all(isinstance(name, str) and name in _COMPARISONS for name in names):
+        return None
+    between = len(names) == 2 and names[0] in {">", ">="} and names[1] in {"<", "<="}  # noqa: PLR2004
+    if not all(map(_is_number, bounds)) or not (len(names) == 1 or (between and bounds[0] < bounds[1])):
+        return None
     tests = [(_COMPARISONS[name], bound) for name, bound in zip(names, bounds, strict=True)]
     return lambda value: _is_number(value) and all(test(value, bound) for test, bound in tests)
 
@@ -355,13 +330,11 @@ def _is_number(value: Any) -> bool:
     return abs(value) <= sys.float_info.max and float(value) == value
 
 
-def _cidr(operand: Any) -> Judge:
-    address, slash, bits = _text(operand, "prefix").partition("/")
+def _cidr(operand: Any) -> Judge | None:
+    address, _, bits = operand.partition("/") if isinstance(operand, str) else ("", "", "")
     packed = _address(address)
-    if packed is None or not slash or not re.fullmatch(r"\d+", bits, re.ASCII):
-        _refuse("Malformed CIDR, one '/' required" if not slash else f"Malformed CIDR: {operand}")
-    if int(bits[:4]) >= len(packed) * 8:
-        _refuse(f"{'IPv4' if len(packed) == 4 else 'IPv6'} mask bits must be < {len(packed) * 8}")  # noqa: PLR2004
+    if packed is None or not re.fullmatch(r"\d+", bits, re.ASCII) or int(bits[:4]) >= len(packed) * 8:
+        return None
     network = ipaddress.ip_network((packed, int(bits)), strict=False)
     low, high = network.network_address.packed, network.broadcast_address.packed
     return lambda value: low <= (_address(value) or b"") <= high
@@ -379,31 +352,29 @@ def _address(value: Any) -> bytes | None:
         return None
 
 
-def _exists(operand: Any) -> Judge:
-    if not isinstance(operand, bool):
-        _refuse("exists match pattern must be either true or false.")
-    return lambda _: operand
+def _exists(operand: Any) -> Judge | None:
+    return (lambda _: operand) if isinstance(operand, bool) else None
 
 
-def _anything_but(operand: Any) -> Judge:
+def _anything_but(operand: Any) -> Judge | None:
+    """All values but texts, or but numbers, or but texts that one of four operators accepts."""
     name, refused = _only(operand) if isinstance(operand, Mapping) else ("", operand)
     refused = refused if isinstance(refused, list) else [refused]
-    if not name:
-        kinds = {str if isinstance(one, str) else _is_number(one) for one in refused}
-        if kinds not in ({str}, {True}):
-            kinds_allowed = "either all values are number or string, mixed type is not supported"
-            _refuse(f"Inside anything but list, {kinds_allowed}")
-    elif name not in {"prefix", "suffix", "wildcard", _IGNORE_CASE}:
-        _refuse(f"Unsupported anything-but pattern: {name}")
-    elif not refused or not all(isinstance(one, str) for one in refused):
-        _refuse(f"{'prefix/suffix' if 'fix' in name else name} match pattern must be a string")
-    elif "" in refused and name in {"prefix", "suffix"}:
-        _refuse("Null prefix/suffix not allowed")
-    judges = [_OPERATORS[name](one) if name else _judge(one) for one in refused]
+    texts = bool(refused) and all(isinstance(one, str) for one in refused)
+    if isinstance(operand, Mapping):
+        empty = "" in refused and name in {"prefix", "suffix"}
+        if name not in {"prefix", "suffix", "wildcard", _IGNORE_CASE} or not texts or empty:
+            return None
+    elif not texts and not (refused and all(map(_is_number, refused))):
+        return None
+    found = [_OPERATORS[name](one) if name else _judge(one) for one in refused]
+    judges = [judge for judge in found if judge is not None]
+    if len(judges) < len(found):
+        return None
     return lambda value: not any(judge(value) for judge in judges)
 
 
-_OPERATORS: Final[Mapping[str, Callable[[Any], Judge]]] = {
+_OPERATORS: Final[Mapping[str, Callable[[Any], Judge | None]]] = {
     "anything-but": _anything_but,
     "cidr": _cidr,
     _IGNORE_CASE: _equals_ignore_case,

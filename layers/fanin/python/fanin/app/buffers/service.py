@@ -14,7 +14,6 @@ from typing import Final
 
 from fanin.app.buffers import deliveries
 from fanin.app.buffers.deliveries import Deliveries
-from fanin.app.buffers.keyed_puts import KeyedPuts
 from fanin.app.buffers.puts import Puts, WaitingConsumers
 from fanin.app.buffers.records import GRAVE, BufferRecords, WorkEntry, check_name
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
@@ -111,8 +110,7 @@ class BufferService:
         self._records = BufferRecords(ports)
         self._slots = Slots(ports, ledger, self._records)
         self._consumers = WaitingConsumers(ports)
-        self._puts = Puts(ports, self._records, self._slots, self._consumers)
-        self._keyed_puts = KeyedPuts(ports, ledger, self._records, self._slots, self._puts)
+        self._puts = Puts(ledger, self._records, self._slots, self._consumers)
         self._claims = QueueClaims(ports, self._records)
         self._deliveries = Deliveries(ports, ledger, self._records)
 
@@ -181,7 +179,7 @@ class BufferService:
         check_payloads(payloads)
         if key is None:
             return self._puts.put(name, payloads)
-        return self._keyed_puts.put(name, payloads, IdempotencyKey.of(key, caller))
+        return self._puts.put_once(name, payloads, IdempotencyKey.of(key, caller))
 
     def take(
         self, name: str, *, most: int = 1, wait: int = 20, visibility_timeout: int | None = None
@@ -194,9 +192,13 @@ class BufferService:
         until = self._ports.clock.now() + wait * 1000
         if (work := self._deliveries.receive(buffer, most, min(wait, 1), visibility_timeout)) or not wait:
             return work
-        with self._consumers.waiting(name, until):
+        waiter = self._ports.random.bytes(8).hex()
+        self._consumers.came(name, waiter, until)
+        try:
             left = max(1, (until - self._ports.clock.now()) // 1000)
             return self._deliveries.receive(buffer, most, left, visibility_timeout)
+        finally:
+            self._consumers.left(name, waiter)
 
     def poll(
         self,

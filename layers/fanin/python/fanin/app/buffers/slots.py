@@ -66,19 +66,26 @@ class WorkState(Enum):
     UNKNOWN = auto()
 
 
-class WorkStates:
-    """Reads the states of work from the bits of its items, and from the notes of those that failed.
+def _prefix(item: str) -> str:
+    return item.rpartition(":")[0]
+
+
+class Slots:
+    """Takes and reclaims the slots of buffers.
 
     Args:
-        ports: the words, and the notes of failed items.
-        ledger: tells which items are pending.
+        ports: the queues and the clock.
+        ledger: keeps the batches.
+        records: the buffers' records.
     """
 
-    def __init__(self, ports: Ports, ledger: LedgerService) -> None:
+    def __init__(self, ports: Ports, ledger: LedgerService, records: BufferRecords) -> None:
         self._ports = ports
         self._ledger = ledger
+        self._records = records
+        self._just_reclaimed: Fresh[str, bool] = Fresh(ports.clock)
 
-    def of(self, items: Sequence[str]) -> dict[str, WorkState]:
+    def states(self, items: Sequence[str]) -> dict[str, WorkState]:
         """The states of items, which may be of several batches."""
         states: dict[str, WorkState] = {}
         for prefix, group in groupby(items, key=_prefix):
@@ -108,26 +115,6 @@ class WorkStates:
         failed = self._ledger.failed_among(batch_id, ordinals)
         notes = self._ports.parts.notes(batch_id, failed) if failed else {}
         return {ordinal for ordinal, note in notes.items() if note.given_up}
-
-
-def _prefix(item: str) -> str:
-    return item.rpartition(":")[0]
-
-
-class Slots:
-    """Takes and reclaims the slots of buffers.
-
-    Args:
-        ports: the queues and the clock.
-        ledger: keeps the batches.
-        records: the buffers' records.
-    """
-
-    def __init__(self, ports: Ports, ledger: LedgerService, records: BufferRecords) -> None:
-        self._ports = ports
-        self._ledger = ledger
-        self._records = records
-        self._just_reclaimed: Fresh[str, bool] = Fresh(ports.clock)
 
     def admit(self, entry: WorkEntry, count: int) -> tuple[WorkEntry, ids.Group]:
         """Take slots; change the batch, or reclaim leaked slots, where that helps.

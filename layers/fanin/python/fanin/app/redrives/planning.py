@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
+from fanin.app.fresh import Fresh
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.app.redrives.records import Counts, RedrivePage
 from fanin.domain.batch import Batch, Mode
-from fanin.domain.latest import Latest
 from fanin.domain.redrives import NAMED, Redrive
 from fanin.errors import ChannelRefused, InvalidRequest
 
@@ -21,13 +21,6 @@ PAGE: Final = 250
 LISTED: Final = 8
 """How many pages one step reads at most until it finds a failure to take."""
 SOURCE_UNKNOWN: Final = "the queue of the message is not known; name one: queue_url, or --queue"
-
-
-class Found(NamedTuple):
-    """What planning found: the page, and what it counts of failures that are not taken."""
-
-    page: RedrivePage
-    counts: Counts
 
 
 class Planning:
@@ -46,7 +39,9 @@ class Planning:
         self._held = Held(ports)
         self._page = page
 
-    def after(self, batch: Batch, request: Redrive, before: RedrivePage | None = None) -> Found:
+    def after(
+        self, batch: Batch, request: Redrive, before: RedrivePage | None = None
+    ) -> tuple[RedrivePage, Counts]:
         """Plan the page after another one, or the first.
 
         Failures that are not selected, or cannot be sent, take no room in a page: it goes on until it has
@@ -56,6 +51,9 @@ class Planning:
             batch: the row, as it is now.
             request: which failures to take.
             before: the page in front; None plans the first.
+
+        Returns:
+            The page, and what it counts of failures that are not taken.
         """
         cursor = None if before is None else before.after
         page = RedrivePage(0 if before is None else before.number + 1, cursor, cursor)
@@ -69,7 +67,7 @@ class Planning:
             counts = counts.plus(here)
             if plan or page.last:
                 break
-        return Found(page, counts)
+        return page, counts
 
     def notes(self, batch: Batch, page: RedrivePage) -> dict[int, FailureRow]:
         """Read the notes of a page that was planned, by ordinal, however many were written since."""
@@ -125,23 +123,7 @@ class Planning:
         return [note for note in notes if note.ordinal in held or note.ordinal in marked]
 
 
-_FRESH_MS: Final = 60_000
-_MOST: Final = 1_000
 _SHOWN: Final = 300
-
-
-class _Seen(NamedTuple):
-    """A queue, as it was when it was looked at.
-
-    Attributes:
-        at: when, ms.
-        url: its URL; None if messages cannot be sent to it.
-        why: why they cannot; None if they can.
-    """
-
-    at: int
-    url: str | None
-    why: str | None
 
 
 class Destinations:
@@ -153,27 +135,26 @@ class Destinations:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._known = Latest[str, _Seen](_MOST)
+        self.look_again()
 
     def look_again(self) -> None:
         """Forget what is known: whoever presses again may have mended a queue just now."""
-        self._known.clear()
+        self._known = Fresh[str, tuple[str | None, str | None]](self._ports.clock)
 
     def refusal(self, queue: str) -> str | None:
         """Why messages cannot be sent to a queue, given by URL or ARN; None if they can."""
-        return self._look(queue).why
+        return self._look(queue)[1]
 
     def url(self, queue: str) -> str | None:
         """The URL of a queue; None if messages cannot be sent to it."""
-        return self._look(queue).url
+        return self._look(queue)[0]
 
-    def _look(self, queue: str) -> _Seen:
-        now = self._ports.clock.now()
-        seen = self._known.get(queue)
-        if seen is None or now - seen.at >= _FRESH_MS:
-            try:
-                seen = _Seen(now, self._ports.channels.resolve(queue, new=False, again=True), None)
-            except (ChannelRefused, InvalidRequest) as error:
-                seen = _Seen(now, None, str(error)[:_SHOWN])
-            self._known[queue] = seen
-        return seen
+    def _look(self, queue: str) -> tuple[str | None, str | None]:
+        """The URL of a queue to which messages can be sent, or why they cannot."""
+        if (known := self._known.get(queue)) is not None:
+            return known
+        try:
+            found = self._ports.channels.resolve(queue, new=False, again=True), None
+        except (ChannelRefused, InvalidRequest) as error:
+            found = None, str(error)[:_SHOWN]
+        return self._known.remember(queue, found)
