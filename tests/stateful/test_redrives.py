@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import MemoryParts
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.failed import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.redrives.delivery import RedriveDelivery
 from fanin.domain.batch import State

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ledger import failed as module
-from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.held import READS
+from fanin.app.ledger.failed import READS, Failed
 from fanin.app.ledger.reading import AROUND
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import FailureRow, Redriven

@@ -191,9 +191,9 @@ def planning(world: Failed, page: int = 3) -> Planning:
 
 def test_a_step_reads_a_bounded_number_of_pages(failed: Failed) -> None:
     batch = failed.failures(3 * LISTED + 3, reasons={3 * LISTED: "wanted"})
-    first = planning(failed).after(batch, Redrive(errors=["wanted"])).page
+    first = planning(failed).after(batch, Redrive(errors=["wanted"]))[0]
     assert (first.plan, first.last) == ((), False)
-    second = planning(failed).after(batch, Redrive(errors=["wanted"]), first).page
+    second = planning(failed).after(batch, Redrive(errors=["wanted"]), first)[0]
     assert [n for n, _ in second.plan] == [3 * LISTED]
 
 
@@ -205,7 +205,7 @@ def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed: 
     failed.ports.parts.put_failures(
         batch.batch_id, [row for row in rows if row.ordinal % 2], expires_at=2**40
     )
-    page = planning(failed).after(batch, Redrive()).page
+    page = planning(failed).after(batch, Redrive())[0]
     assert [n for n, _ in page.plan] == [1, 3, 5]
     failed.ports.parts.put_failures(batch.batch_id, rows, expires_at=2**40)
     # Then those of the plan are still found
@@ -215,15 +215,15 @@ def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed: 
 @pytest.mark.parametrize("stop", [2, 3])
 def test_nothing_is_read_beyond_the_last_range(failed: Failed, stop: int) -> None:
     batch = failed.failures(30)
-    page = planning(failed).after(batch, Redrive(ranges=[OrdinalRange(0, stop)])).page
+    page = planning(failed).after(batch, Redrive(ranges=[OrdinalRange(0, stop)]))[0]
     assert page.last
     assert [n for n, _ in page.plan] == list(range(stop))
 
 
 def test_pages_follow_each_other_to_the_end(failed: Failed) -> None:
     batch = failed.failures(7)
-    found = [planning(failed).after(batch, Redrive()).page]
+    found = [planning(failed).after(batch, Redrive())[0]]
     while not found[-1].last:
-        found.append(planning(failed).after(batch, Redrive(), found[-1]).page)
+        found.append(planning(failed).after(batch, Redrive(), found[-1])[0])
     assert [[n for n, _ in page.plan] for page in found] == [[0, 1, 2], [3, 4, 5], [6]]
     assert [page.number for page in found] == [0, 1, 2]

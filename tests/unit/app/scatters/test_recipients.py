@@ -50,7 +50,7 @@ def test_those_who_neither_replied_nor_failed_are_missing(fleet: Fleet) -> None:
 
 def test_bits_are_read_a_bounded_number_at_a_time(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given strides of four recipients
-    monkeypatch.setattr("fanin.app.scatters.recipients._AT_ONCE", 4)
+    monkeypatch.setattr("fanin.app.scatters.service._AT_ONCE", 4)
     scattered = fleet.start(11)
     fleet.work()
     for n in range(9):
@@ -61,7 +61,7 @@ def test_bits_are_read_a_bounded_number_at_a_time(fleet: Fleet, monkeypatch: pyt
 
 def test_a_window_with_exactly_a_page_of_the_missing_does_not_end_the_list(fleet, monkeypatch):
     # Given windows of four recipients; two are missing in the first window, and two after it
-    monkeypatch.setattr("fanin.app.scatters.recipients._AT_ONCE", 4)
+    monkeypatch.setattr("fanin.app.scatters.service._AT_ONCE", 4)
     scattered = fleet.start(8)
     fleet.work()
     for n in (0, 2, 4, 5):
@@ -92,7 +92,7 @@ def test_failed_recipients_come_page_by_page_with_their_reasons(fleet: Fleet) ->
 class TestRefusals:
     def test_a_batch_that_is_not_a_scatter(self, fleet: Fleet, call: str) -> None:
         batch = fleet.ledger.open(OpenBatch())
-        with pytest.raises(BatchNotFound, match="there is no scatter"):
+        with pytest.raises(BatchNotFound, match="is not a scatter"):
             getattr(fleet.scatters, call)(batch.batch_id)
 
     @pytest.mark.parametrize("limit", [0, 101])

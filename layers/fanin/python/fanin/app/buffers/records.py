@@ -11,6 +11,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.records import FOREVER, Record
 from fanin.domain import limits
 from fanin.domain.buffer import Buffer, BufferPage
+from fanin.domain.paging import pages
 from fanin.errors import BufferNotFound, InvalidRequest
 from fanin.wire.buffers import BUFFER
 
@@ -139,17 +140,13 @@ class BufferRecords:
 
     def owner(self, queue: str, *, other_than: str) -> str | None:
         """The name of another buffer that has a queue; None if there is none. Looks at all buffers."""
-        cursor: str | None = None
-        while True:
-            page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limits.MAX_PAGE)
-            for record in page.records:
-                # Not decoded: a record that cannot be read as a whole may still name its queue.
-                has = record.value.get("queue") == queue and not record.value.get("buried")
-                if has and record.name != other_than:
-                    return record.name
-            cursor = page.cursor
-            if cursor is None:
-                return None
+        listing = pages(self._ports.directory.page, NAMESPACE, limit=limits.MAX_PAGE)
+        for record in (record for page in listing for record in page.records):
+            # Not decoded: a record that cannot be read as a whole may still name its queue.
+            has = record.value.get("queue") == queue and not record.value.get("buried")
+            if has and record.name != other_than:
+                return record.name
+        return None
 
     def write(self, entry: WorkEntry) -> tuple[WorkEntry | None, bool]:
         """Write a record over the version from which it was made.

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fanin.app.attention import NESTED, trouble_of
-from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.failed import Failed, Held
 from fanin.app.ports import Ports
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits

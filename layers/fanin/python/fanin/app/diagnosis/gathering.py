@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.failed import Held
 from fanin.app.ledger.reading import with_keys
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports import Ports

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from fanin.domain.directory import (
     check_name,
     choose,
 )
+from fanin.domain.paging import pages
 from fanin.errors import FaninError, InvalidRequest, LimitReached, RouteNotFound
 from fanin.wire.json_text import compact, json_text
 
@@ -274,14 +275,8 @@ class RoutingService:
     def _fresh(self) -> tuple[Route, ...]:
         """All routes, read again after a while."""
         known = self._known.get(NAMESPACE)
-        return self._known.remember(NAMESPACE, tuple(self._all())) if known is None else known
-
-    def _all(self) -> Iterator[Route]:
-        page = self.page(limit=_PAGE)
-        yield from page.routes
-        while page.cursor is not None:
-            page = self.page(cursor=page.cursor, limit=_PAGE)
-            yield from page.routes
+        every = (route for page in pages(self.page, limit=_PAGE) for route in page.routes)
+        return self._known.remember(NAMESPACE, tuple(every)) if known is None else known
 
     def _row(self, name: str) -> Record | None:
         return self._ports.directory.read(NAMESPACE, [name]).get(name)

@@ -11,6 +11,7 @@ from fanin.app.ports.events import Event
 from fanin.app.ports.records import Record
 from fanin.domain import limits
 from fanin.domain.directory import Left, Register, Registration, Registrations, change, check_channel
+from fanin.domain.paging import pages
 from fanin.errors import InvalidRequest, NotRegistered, Throttled
 from fanin.wire.directory import REGISTER, REGISTRATION
 
@@ -112,13 +113,8 @@ class DirectoryService:
         )
 
     def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
-        cursor: str | None = None
-        while True:
-            page = self.page(topic, attributes=attributes, cursor=cursor, limit=limits.MAX_PAGE)
+        for page in pages(self.page, topic, attributes=attributes, limit=limits.MAX_PAGE):
             yield from page.registrations
-            cursor = page.cursor
-            if cursor is None:
-                return
 
     # Called by the functions behind the bus and the stream.
 

@@ -14,8 +14,7 @@ from typing import Final
 from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.attention import look_again
-from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.failed import Failed, Held
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.marking import Marking
 from fanin.app.ledger.walk import count_totals

@@ -1,23 +1,43 @@
-"""How many items of a batch have failed.
+"""Which items of a batch have failed, and which of them are held.
 
-The tree carries tallies up. Where these may miss some, the notes of failures are counted. A tally is exact
-unless a range was marked high in the tree; and it reaches the words that a reader visits only when the words
-below are finished.
+How many have failed is known by the tallies that the tree carries up. Where these may miss some, the notes of
+failures are counted. A tally is exact unless a range was marked high in the tree; and it reaches the words
+that a reader visits only when the words below are finished.
+
+Held items have failed, and stay pending, because their batch was opened with ``on_failure="hold"``. Nothing
+is stored for them but the note of the failure. An item is held as long as its bit is pending and its latest
+failure is not taken. So an acknowledgement needs no step of its own to end the hold.
+
+Failures are taken by redrives, those of ended batches, too. The mark of a redrive names the item under which
+the message is sent, and counts for as long as that item may still be done, or is done. A failure is free
+again when the batch of that item has ended without it, or when the redrive died before it sent the message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple, TypeAlias
 
 from fanin.app.ledger.walk import with_totals
 from fanin.app.ports import Ports
-from fanin.app.ports.parts import FailureRow
+from fanin.app.ports.parts import FailureRow, Redriven
 from fanin.app.ports.words import Clear, Tallied, Tally, WordKey
-from fanin.domain.batch import Batch, Mode
+from fanin.domain import ids
+from fanin.domain.batch import Batch, Mode, State
 from fanin.errors import FaninError
 
+READS: Final = 67
+"""How many rows are read at most to count the held items of a batch, unless the caller says otherwise."""
+_LISTED: Final = 10
+"""How many batches of a page are looked at for held items, a few notes each."""
+_LISTED_READS: Final = 20
+READS_OF_LIST: Final = _LISTED * _LISTED_READS
+"""How many rows are read at most to count the held items of the batches of a page."""
+_PAGE: Final = 1_000
+_Paths: TypeAlias = Mapping[int, list[tuple[WordKey, int]]]
+"""Number of a word of level 0 → the words above it, each with the bit that leads down to it."""
 MOST_COUNTED: Final = 10_000
 """Notes of failures that are read at most when a batch completes."""
 
@@ -130,3 +150,204 @@ class Failed:
             return replace(batch, failed=tally.failed, failed_more=not whole) if batch.failed_more else batch
 
         return tuple(map(seen, batches))
+
+
+class Takings(NamedTuple):
+    """Which failures may be taken.
+
+    Attributes:
+        free: notes of those that no redrive has.
+        marks: by ordinal, of those that one has, or had.
+        reads: how many rows were read, if the batch is live.
+    """
+
+    free: list[FailureRow]
+    marks: Mapping[int, Redriven]
+    reads: int
+
+
+class Held:
+    """Finds held items. For a batch that holds none, it reads nothing.
+
+    Args:
+        ports: the stores.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def counted(self, batch: Batch, *, budget: int = READS) -> Batch:
+        """The row with the number of its held items; see ``count``."""
+        return self.count(batch, budget=budget)[0]
+
+    def count(self, batch: Batch, *, budget: int) -> tuple[Batch, int]:
+        """Count the held items of a batch.
+
+        Args:
+            batch: the row, as it is now.
+            budget: how many rows may be read.
+
+        Returns:
+            The row, with ``held_more`` if the budget ended the count; and how many rows were read.
+        """
+        if not batch.held_more:
+            return batch, 0
+        if batch.all_done or not batch.items:
+            return replace(batch, held=0, held_more=False), 0
+        each = self.most_reads(batch)
+        held, reads, cursor = 0, 0, None
+        while budget - reads >= each:
+            limit = min(_PAGE, (budget - reads) // each)
+            notes, cursor = self._ports.parts.failures(batch.batch_id, cursor=cursor, limit=limit)
+            ordinals = [note.ordinal for note in notes]
+            pending = self.pending(batch, ordinals)
+            waiting = [note for note in notes if note.ordinal in pending]
+            takings = self.takings(batch, waiting)
+            held += len(takings.free)
+            reads += max(1, len(notes)) + self.reads(batch, ordinals) - len(notes) + takings.reads
+            if cursor is None:
+                return replace(batch, held=held, held_more=False), reads
+        return replace(batch, held=held), reads
+
+    def most_reads(self, batch: Batch) -> int:
+        """Rows that it takes at most to see whether an item is held.
+
+        A note, the mark of a redrive and its record, and the words from the item up to the root.
+        """
+        return 4 + self._ports.tree.root_level(batch.items)
+
+    def reads(self, batch: Batch, ordinals: Collection[int]) -> int:
+        """The same of several items with notes that were read before; neighbours share words."""
+        return len(_words(batch, self._paths(batch, ordinals))) + len(ordinals)
+
+    def listed(self, batches: Iterable[Batch]) -> tuple[Batch, ...]:
+        """Rows with what a few reads show of the first of those that hold items; of the others, nothing."""
+        rows = tuple(batches)
+        holding = (batch for batch in rows if batch.may_hold_more)
+        first = islice(holding, _LISTED)
+        counted = {batch.batch_id: self.counted(batch, budget=_LISTED_READS) for batch in first}
+        return tuple(counted.get(batch.batch_id, batch) for batch in rows)
+
+    def among(self, batch: Batch, notes: Sequence[FailureRow]) -> list[FailureRow]:
+        """Those notes whose item is held now."""
+        pending = self.pending(batch, [note.ordinal for note in notes])
+        return self.takings(batch, [note for note in notes if note.ordinal in pending]).free
+
+    def takings(self, batch: Batch, notes: Sequence[FailureRow], *, elsewhere: bool = False) -> Takings:
+        """Find out which failures no redrive has.
+
+        Args:
+            batch: the row.
+            notes: of its items that have failed, or are held.
+            elsewhere: whether to look also at what became of items in other batches. If not, failures with
+                such items count as taken: at any rate they are not held any more.
+        """
+        marks = self._ports.parts.redriven(batch.batch_id, [note.ordinal for note in notes])
+        later = {
+            note.ordinal
+            for note in notes
+            if batch.holds and note.ordinal in marks and marks[note.ordinal].failed_at < note.failed_at
+        }
+        sent = {
+            ordinal: ids.parse_item(mark.item)
+            for ordinal, mark in marks.items()
+            if mark.item and ordinal not in later
+        }
+        unsent, records = self._unsent(batch.batch_id, {ordinal: marks[ordinal] for ordinal in sent})
+        places: dict[int, dict[int, int]] = {}
+        for ordinal, (block, place) in sent.items():
+            if elsewhere or block.batch_id == batch.batch_id:
+                places.setdefault(block.batch_id, {})[ordinal] = place
+        free = later | self._left(batch, places, unsent)
+        untaken = [note for note in notes if note.ordinal not in marks or note.ordinal in free]
+        return Takings(untaken, marks, len(notes) + records)
+
+    def _unsent(self, batch_id: int, marks: Mapping[int, Redriven]) -> tuple[set[int], int]:
+        """Those failures that a redrive took and had not sent when it died; and how many rows were read."""
+        names = {mark.redrive for mark in marks.values()}
+        records = self._ports.records.read(str(batch_id), names) if names else {}
+        now = self._ports.clock.now()
+        planned = {
+            name: {ordinal for ordinal, _ in record.value["page"]["plan"]}
+            for name, record in records.items()
+            if not record.value["done"] and record.value["until"] <= now
+        }
+        return {n for n, mark in marks.items() if n in planned.get(mark.redrive, ())}, len(names)
+
+    def _left(
+        self, batch: Batch, places: Mapping[int, Mapping[int, int]], unsent: Collection[int]
+    ) -> set[int]:
+        """Those failures whose item was not sent, or not done when its batch ended.
+
+        Args:
+            batch: the row.
+            places: batch → ordinal of the failure → ordinal of the item in that batch.
+            unsent: failures that were not sent.
+        """
+        others = self._ports.batches.read([at for at in places if at != batch.batch_id])
+        free: set[int] = set()
+        for at, items in places.items():
+            row = batch if at == batch.batch_id else others.get(at)
+            ended = row is None or row.state.terminal or row.gone(self._ports.clock.now())
+            looked = {failure: item for failure, item in items.items() if ended or failure in unsent}
+            if looked and at != batch.batch_id:  # else it is pending, as it counts as failed
+                pending = self._not_done(at, row, looked.values())
+                looked = {failure: item for failure, item in looked.items() if item in pending}
+            free |= looked.keys()
+        return free
+
+    def _not_done(self, batch_id: int, row: Batch | None, ordinals: Collection[int]) -> Collection[int]:
+        """Those items of another batch, perhaps a removed one, that are not done and have not failed."""
+        if row is not None and row.state is State.COMPLETE:
+            return ()
+        if row is not None and row.mode is Mode.ESTIMATED:  # it knows only of failures
+            return set(ordinals) - set(self._ports.parts.notes(batch_id, ordinals))
+        if row is not None:
+            return self.pending(row, ordinals)
+        tree = self._ports.tree
+        leaves = {n: WordKey(batch_id, 0, n // tree.width) for n in ordinals}
+        words = self._ports.words.read(set(leaves.values()))
+        return {n for n, key in leaves.items() if words.get(key, tree.full) & tree.bits[n % tree.width]}
+
+    def pending(self, batch: Batch, ordinals: Collection[int]) -> set[int]:
+        """Those ordinals of which no bit is clear, neither their own nor one above it."""
+        tree = self._ports.tree
+        paths = self._paths(batch, ordinals)
+        words = self._ports.words.read(_words(batch, paths))
+        return {
+            ordinal
+            for ordinal in self._below_pending(ordinals, paths, words)
+            if words.get(_leaf(batch, ordinal // tree.width), tree.full) & tree.bits[ordinal % tree.width]
+        }
+
+    def below_pending(self, batch: Batch, ordinals: Collection[int]) -> set[int]:
+        """Those ordinals of which no bit above their own is clear: no range has marked them from above."""
+        paths = self._paths(batch, ordinals)
+        words = self._ports.words.read({key for path in paths.values() for key, _ in path})
+        return self._below_pending(ordinals, paths, words)
+
+    def _below_pending(
+        self, ordinals: Collection[int], paths: _Paths, words: Mapping[WordKey, int]
+    ) -> set[int]:
+        full, width = self._ports.tree.full, self._ports.tree.width
+        below = {n for n, path in paths.items() if all(words.get(key, full) & mask for key, mask in path)}
+        return {ordinal for ordinal in ordinals if ordinal // width in below}
+
+    def _paths(self, batch: Batch, ordinals: Iterable[int]) -> _Paths:
+        tree = self._ports.tree
+        return {
+            number: [
+                (WordKey(batch.batch_id, above.level, above.number), above.mask)
+                for above in tree.ancestors(number, batch.items)
+            ]
+            for number in {ordinal // tree.width for ordinal in ordinals}
+        }
+
+
+def _leaf(batch: Batch, number: int) -> WordKey:
+    return WordKey(batch.batch_id, 0, number)
+
+
+def _words(batch: Batch, paths: _Paths) -> set[WordKey]:
+    """All words of the paths."""
+    return {_leaf(batch, number) for number in paths} | {key for path in paths.values() for key, _ in path}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from fanin.app.ledger.held import READS_OF_LIST
+from fanin.app.ledger.failed import READS_OF_LIST
 from fanin.app.ledger.known_batches import not_found
 from fanin.app.ledger.opening import (
     check_deadline,

@@ -13,8 +13,8 @@ from functools import reduce
 from itertools import chain
 
 from fanin.app.failures import Failing, write_notes
+from fanin.app.ledger.failures import keep_results
 from fanin.app.ledger.plans import Plan, Share, Span, Verdicts, accepted, plan_of, receipt_of, shares_of
-from fanin.app.ledger.results import keep
 from fanin.app.ledger.settle import brought
 from fanin.app.ledger.watching import Watching
 from fanin.app.ports.parts import FailureRow
@@ -158,7 +158,7 @@ class Marking(Watching):
             }
             errors: Mapping[int, FaninError]
             try:
-                errors = keep(self.ports, plan.batch, done) if done else {}
+                errors = keep_results(self.ports, plan.batch, done) if done else {}
             except (Throttled, ServiceUnavailable) as error:
                 errors = dict.fromkeys(done, error)
             for ordinal, why in errors.items():

@@ -16,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.failed import Held
 from fanin.app.ledger.reading import only_exact
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Tallied, Tally, WordKey, WordRow

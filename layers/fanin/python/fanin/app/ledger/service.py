@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Final
 from fanin.app.ledger.adding import Adding
 from fanin.app.ledger.announcing import announce, early_event, event_of, tell_early, told_at_end
 from fanin.app.ledger.clearing import Clearing
-from fanin.app.ledger.failures import Failing
+from fanin.app.ledger.failures import Leaving
 from fanin.app.ledger.known_batches import PinnedBatch
 from fanin.app.ledger.lifecycle import Lifecycle
 from fanin.app.ledger.marking import Marking
 from fanin.app.ledger.opening import Opening
 from fanin.app.ledger.reaper import Reaping
-from fanin.app.ledger.results import ReadingResults
 from fanin.app.ports.events import Event
 from fanin.app.targets.records import change, read_targets, send_jobs
 from fanin.domain.batch import Batch
@@ -27,7 +26,7 @@ LOST_MS: Final = PATIENCE_MS + 7_200_000
 """How long after the end a target that is still tried has lost its job: a day, a last pause, and an hour."""
 
 
-class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Failing, ReadingResults, Reaping):
+class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Leaving, Reaping):
     """Implements ``fanin.app.api.Ledger`` over ports, and the background work of streams and schedules."""
 
     def picture(self, batch_id: int, *, level: int | None = None, number: int = 0) -> Picture:

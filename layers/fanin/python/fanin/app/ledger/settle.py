@@ -18,8 +18,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.failed import Failed, Held
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.known_batches import KnownBatches, all_of
 from fanin.app.ports import Ports

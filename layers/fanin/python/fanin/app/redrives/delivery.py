@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from fanin import names
 from fanin.app.failures import load_messages
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.failed import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven
 from fanin.app.ports.queues import Outgoing

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from fanin.app.fresh import Fresh
-from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.failed import Failed, Held
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.app.redrives.records import Counts, RedrivePage

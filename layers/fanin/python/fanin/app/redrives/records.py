@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, TypeVar
 
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.ports.records import Record, Records
 from fanin.domain.batch import Batch
+from fanin.domain.paging import pages
 from fanin.domain.redrives import (
     MAX_REFUSALS,
     NAMED,
@@ -181,7 +182,8 @@ def prefix_of(request: Redrive) -> str:
 
 def latest(records: Records, batch_id: int, request: Redrive) -> RedriveRun | None:
     """The latest redrive of a selection; None if there was none."""
-    found = deque(_all(records, batch_id, prefix_of(request)), maxlen=1)
+    listing = pages(records.page, str(batch_id), prefix=prefix_of(request))
+    found = deque((record for page in listing for record in page.records), maxlen=1)
     return run_of(batch_id, found[0]) if found else None
 
 
@@ -206,16 +208,6 @@ def save(records: Records, batch: Batch, run: RedriveRun) -> RedriveRun:
     if record is None:
         raise BatchGone(f"the redrive {run.name} of batch {batch.batch_id} is past its time to live")
     return run_of(batch.batch_id, record)
-
-
-def _all(records: Records, batch_id: int, prefix: str) -> Iterable[Record]:
-    cursor: str | None = None
-    while True:
-        page = records.page(str(batch_id), prefix=prefix, cursor=cursor)
-        yield from page.records
-        cursor = page.cursor
-        if cursor is None:
-            return
 
 
 def begun(run: RedriveRun, owner: str, now: int) -> RedriveRun:

@@ -20,6 +20,7 @@ from fanin.app.scatters import correlation
 from fanin.app.scatters.records import ScatterPlan, chunk_of, read_names, read_plan
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, Batch, State
+from fanin.domain.paging import pages
 from fanin.errors import BatchNotFound
 
 RESTART_MS: Final = 300_000
@@ -140,13 +141,9 @@ class Gather:
         done = batch.items - pending
         if walk.tally.whole:
             return done - walk.tally.failed, walk.tally.failed
-        failed, cursor = 0, None
-        while True:
-            page = ledger.failures(batch.batch_id, cursor=cursor, limit=limits.MAX_PAGE)
-            failed += len(page.failures)
-            cursor = page.cursor
-            if cursor is None:
-                return max(0, done - failed), failed
+        listing = pages(ledger.failures, batch.batch_id, limit=limits.MAX_PAGE)
+        failed = sum(len(page.failures) for page in listing)
+        return max(0, done - failed), failed
 
     def _enough(self, ledger: Ledger, batch: Batch, plan: ScatterPlan) -> bool:
         enough = plan.enough(batch.items)
@@ -163,11 +160,6 @@ class Gather:
 
 
 def _missing(ledger: Ledger, batch_id: int) -> Iterator[int]:
-    cursor: str | None = None
-    while True:
-        page = ledger.missing(batch_id, cursor=cursor, limit=limits.MAX_PAGE)
+    for page in pages(ledger.missing, batch_id, limit=limits.MAX_PAGE):
         for found in page.ranges:
             yield from range(found.start, found.stop)
-        cursor = page.cursor
-        if cursor is None:
-            return

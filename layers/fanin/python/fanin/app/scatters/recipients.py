@@ -1,11 +1,9 @@
-"""The recipients of a scatter: listed once from its topic, and those that are missing or failed by name.
+"""The recipients of a scatter, listed once from its topic.
 
 The chunks of a scatter form a chain. Each chunk is written once, by the first process that gets there, and
 says where in the topic it ends; the next chunk begins there. A topic is read by ascending name. So however
 many processes list the same scatter, crash or repeat themselves while instances come and go, they all find
 the same recipients, each once.
-
-The bits say which recipients are missing or failed; the records say what they are called.
 """
 
 from __future__ import annotations
@@ -13,77 +11,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final
 
 from fanin.app.directory.service import DirectoryService
-from fanin.app.ledger.reading import ordinal_of
-from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.scatters import records as scatter_records
-from fanin.app.scatters.records import CHUNK, Chunk, put_chunk, read_chunk, read_names
+from fanin.app.scatters.records import Chunk, put_chunk, read_chunk
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Kind
+from fanin.domain.batch import Batch
+from fanin.domain.paging import pages
 from fanin.domain.scatter import (
-    FailedRecipient,
-    FailedRecipients,
-    MissingRecipient,
-    MissingRecipients,
     Recipient,
     Scatter,
 )
-from fanin.errors import BatchNotFound, RequestTooLarge
-
-_AT_ONCE: Final = 64 * CHUNK
-"""Recipients whose bits are read at once: 100 words, and up to 5 above them."""
-_WINDOWS: Final = 3
-"""How often one call reads so many: with the names of a page, that is less than ``limits.MAX_ROWS``."""
-
-
-class Recipients:
-    """Lists the missing and the failed recipients of scatters.
-
-    Args:
-        ledger: knows who replied and who failed; its ports are used.
-    """
-
-    def __init__(self, ledger: LedgerService) -> None:
-        self._ledger = ledger
-        self._records = ledger.ports.records
-
-    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> MissingRecipients:
-        """See ``Scatters.missing_recipients``."""
-        limits.whole("limit", limit, 1, limits.MAX_REPLIES)
-        batch = self._scatter(batch_id)
-        start = ordinal_of(cursor)
-        found: list[int] = []
-        for _ in range(_WINDOWS):
-            if start >= batch.items or len(found) > limit:
-                break
-            found += sorted(self._ledger.pending(batch_id, start, start + _AT_ONCE))
-            start += _AT_ONCE
-        page, more = found[:limit], found[limit:]
-        names = read_names(self._records, batch_id, page)
-        recipients = tuple(MissingRecipient(ordinal, names[ordinal]) for ordinal in page)
-        after = more[0] if more else start
-        return MissingRecipients(recipients, str(after) if after < batch.items else None)
-
-    def failed(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> FailedRecipients:
-        """See ``Scatters.failed_recipients``."""
-        limits.whole("limit", limit, 1, limits.MAX_REPLIES)
-        self._scatter(batch_id)
-        page = self._ledger.failures(batch_id, cursor=cursor, limit=limit)
-        names = read_names(self._records, batch_id, [one.ordinal for one in page.failures])
-        recipients = tuple(
-            FailedRecipient(one.ordinal, names[one.ordinal], one.reason) for one in page.failures
-        )
-        return FailedRecipients(recipients, page.cursor)
-
-    def _scatter(self, batch_id: int) -> Batch:
-        """Read a batch, which must be a scatter, as it is now."""
-        row = self._ledger.refresh({batch_id})[batch_id]
-        if row.kind is not Kind.SCATTER:
-            raise BatchNotFound(f"there is no scatter {batch_id}; check the id")
-        return row
+from fanin.errors import RequestTooLarge
 
 
 class RecipientList:
@@ -152,13 +92,9 @@ class RecipientList:
         """The members of the topic after a chunk, each with the cursor of its page."""
         cursor = last.page if last else None
         name = last.recipients[-1].name if last and last.recipients else ""
-        while True:
-            page = self._directory.page(
-                scatter.topic or "", attributes=scatter.where, cursor=cursor, limit=limits.MAX_PAGE
-            )
+        options = {"attributes": scatter.where, "cursor": cursor, "limit": limits.MAX_PAGE}
+        for page in pages(self._directory.page, scatter.topic or "", **options):
             for one in page.registrations:
                 if one.name > name:
                     yield Recipient(one.name, one.channel), cursor
             cursor = page.cursor
-            if cursor is None:
-                return

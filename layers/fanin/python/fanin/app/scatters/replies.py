@@ -191,6 +191,19 @@ With the replies and the names of a page, that is less than ``limits.MAX_ROWS``.
 """
 
 
+def scatters(ledger: LedgerService, batch_ids: Collection[int]) -> Mapping[int, Batch]:
+    """Read batches that must be scatters, as they are now.
+
+    The ledger remembers what is read here, and so does not mark the item of a reply that came too late to be
+    stored.
+    """
+    rows = ledger.refresh(batch_ids)
+    for row in rows.values():
+        if row.kind is not Kind.SCATTER:
+            raise BatchNotFound(f"batch {row.batch_id} is not a scatter; check the id")
+    return rows
+
+
 class Replies:
     """Takes and lists the replies to scatters.
 
@@ -215,7 +228,7 @@ class Replies:
         asked = [(reply, *ids.parse_item(reply.item)) for reply in replies]
         for reply, block, ordinal in asked:
             _check(reply, block.batch_id, ordinal)
-        batches = self._scatters({block.batch_id for _, block, _ in asked})
+        batches = scatters(self._ledger, {block.batch_id for _, block, _ in asked})
         for reply, block, _ in asked:
             batch = batches[block.batch_id]
             check_issued(block, batch)
@@ -258,7 +271,7 @@ class Replies:
 
     def page(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
-        batch = self._scatters({batch_id})[batch_id]
+        batch = scatters(self._ledger, {batch_id})[batch_id]
         counted, after = self._counted_from(batch, ordinal_of(cursor), limit + 1)
         wanted = counted[:limit]
         kept = self._kept.read(batch_id, wanted)
@@ -274,23 +287,11 @@ class Replies:
         limits.whole("size", request.size, 1, limits.MAX_CLAIM)
         limits.text("content_type", request.content_type, limits.MAX_USER_KEY, least=1)
         block, ordinal = ids.parse_item(request.item)
-        batch = self._scatters({block.batch_id})[block.batch_id]
+        batch = scatters(self._ledger, {block.batch_id})[block.batch_id]
         check_issued(block, batch)
         # A new key for each, so that a second reply cannot replace the payload of the first.
         key = claim_key(batch, ordinal, self._ports.random.bytes(16).hex(), self._ports.clock.now())
         return self._ports.claims.upload(key, size=request.size, content_type=request.content_type)
-
-    def _scatters(self, batch_ids: set[int]) -> Mapping[int, Batch]:
-        """Read batches that must be scatters, as they are now.
-
-        The ledger remembers what is read here, and so does not mark the item of a reply that came too late to
-        be stored.
-        """
-        rows = self._ledger.refresh(batch_ids)
-        for row in rows.values():
-            if row.kind is not Kind.SCATTER:
-                raise BatchNotFound(f"batch {row.batch_id} is not a scatter; check the id")
-        return rows
 
     def _count(self, batch: Batch, receipt: Receipt) -> None:
         """End the scatter if its quorum has replied; the count in the batch's row only says when to check.

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fanin import names
+from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.queues import Outgoing
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.recipients import Recipients
-from fanin.app.scatters.records import ScatterPlan, put_asked, read_plan, read_sending, span
-from fanin.app.scatters.replies import Replies
+from fanin.app.scatters.records import (
+    CHUNK,
+    ScatterPlan,
+    put_asked,
+    read_names,
+    read_plan,
+    read_sending,
+    span,
+)
+from fanin.app.scatters.replies import Replies, scatters
 from fanin.app.scatters.start import AT_ONCE, Starting
 from fanin.domain import ids, limits
 from fanin.domain.access import Principal
@@ -18,10 +26,19 @@ from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import (
+    FailedRecipient,
+    FailedRecipients,
+    MissingRecipient,
+    MissingRecipients,
     Scatter,
     Scattered,
 )
 from fanin.wire.marks import requests
+
+_AT_ONCE: Final = 64 * CHUNK
+"""Recipients whose bits are read at once: 100 words, and up to 5 above them."""
+_WINDOWS: Final = 3
+"""How often one call reads so many: with the names of a page, that is less than ``limits.MAX_ROWS``."""
 
 
 class SentScatter(NamedTuple):
@@ -43,9 +60,8 @@ class ScatterService:
         self._ledger = ledger
         self._ports = ledger.ports
         self._gather = Gather(ledger.ports)
-        replies, recipients = Replies(ledger, self._gather), Recipients(ledger)
+        replies = Replies(ledger, self._gather)
         self.reply, self.replies, self.claim = replies.reply, replies.page, replies.claim
-        self.missing_recipients, self.failed_recipients = recipients.missing, recipients.failed
         self._starting = Starting(ledger, at_once=at_once)
 
     def start(
@@ -60,6 +76,36 @@ class ScatterService:
         batch = self._ledger.status(batch_id).batch
         plan = read_plan(self._ports.records, batch_id)
         return _scattered(batch, plan, *self._gather.tally(self._ledger, batch))
+
+    def missing_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> MissingRecipients:
+        limits.whole("limit", limit, 1, limits.MAX_REPLIES)
+        batch = scatters(self._ledger, {batch_id})[batch_id]
+        start = ordinal_of(cursor)
+        found: list[int] = []
+        for _ in range(_WINDOWS):
+            if start >= batch.items or len(found) > limit:
+                break
+            found += sorted(self._ledger.pending(batch_id, start, start + _AT_ONCE))
+            start += _AT_ONCE
+        page, more = found[:limit], found[limit:]
+        names = read_names(self._ports.records, batch_id, page)
+        recipients = tuple(MissingRecipient(ordinal, names[ordinal]) for ordinal in page)
+        after = more[0] if more else start
+        return MissingRecipients(recipients, str(after) if after < batch.items else None)
+
+    def failed_recipients(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
+    ) -> FailedRecipients:
+        limits.whole("limit", limit, 1, limits.MAX_REPLIES)
+        scatters(self._ledger, {batch_id})
+        page = self._ledger.failures(batch_id, cursor=cursor, limit=limit)
+        names = read_names(self._ports.records, batch_id, [one.ordinal for one in page.failures])
+        recipients = tuple(
+            FailedRecipient(one.ordinal, names[one.ordinal], one.reason) for one in page.failures
+        )
+        return FailedRecipients(recipients, page.cursor)
 
     def work(self, batch_id: int, chunk: int | None, wave: int) -> SentScatter:
         """Do a job of the worker: send to a chunk of recipients, or list them if ``chunk`` is None.

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.failed import Held
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow, Redriven
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch
