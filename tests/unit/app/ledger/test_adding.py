@@ -6,11 +6,10 @@ from enum import Enum
 
 import pytest
 
-from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports.parts import SentRow
 from fanin.domain import ids, limits
-from fanin.domain.batch import Batch, CloseWhen, Mode
+from fanin.domain.batch import CloseWhen, Mode
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, MAX_KEY, MAX_KEYS, ItemKey, KeyedItem, checked_key
 from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import Tree
@@ -189,15 +188,15 @@ class TestBounded:
     def test_the_count_may_read_a_word_on_every_level_for_each_item_of_the_largest_limit(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Else a full batch of scattered items would be taken for an empty one."""
+        """Else a batch of scattered items would be taken for a full one."""
         batch, _ = world.batch(10, limit=10)
-        count, budgets = Reading._count_pending, list[int]()
+        finish, budgets = Walk.finish, list[int]()
 
-        def pending(self: Reading, batch: Batch, walk: Walk) -> int | None:
-            budgets.append(walk._budget)
-            return count(self, batch, walk)
+        def finished(self: Walk) -> Walk:
+            budgets.append(self._budget)
+            return finish(self)
 
-        monkeypatch.setattr(Reading, "_count_pending", pending)
+        monkeypatch.setattr(Walk, "finish", finished)
         with pytest.raises(LimitReached):
             world.ledger.add(batch.batch_id, 1)
 

@@ -59,6 +59,14 @@ class Tree:
         """Number of items below the bits of a mask of the level, all of which exist."""
         return mask.bit_count() * self.span(level - 1)
 
+    def pending(self, level: int, number: int, word: int, n: int) -> int:
+        """Number of items below the pending children of a word, of a tree of n."""
+        children = word & ~self.residue(level, number, n)
+        items = self.below(level, children)
+        if number == self.last(level, n) and children >> (self.last_children(level, n) - 1):
+            items += self.size(level - 1, self.last(level - 1, n), n) - self.span(level - 1)
+        return items
+
     def root_level(self, n: int) -> int:
         """The lowest level on which one word covers all of n items (0 for none)."""
         level, span = 0, self.width

@@ -122,13 +122,9 @@ def _walk(ports: Ports, batch: Batch) -> Seen:
     tree, n = ports.tree, batch.items
     budget = WORDS_HOLDING if batch.may_hold_more else WORDS
     walk = Walk(ports, batch, budget=budget, chunk=CHUNK)
-    pending = n
     begun = False
     ordinals: list[int] = []
     for level, number, word, _ in walk:
-        children = list(tree.children(level, number, word, n))
-        # A word counts with all its items until it is visited itself.
-        pending += sum(tree.size(level - 1, child, n) for child in children) - tree.size(level, number, n)
         begun = begun or word != tree.full
         if level == 0:
             base = number * tree.width
@@ -136,7 +132,7 @@ def _walk(ports: Ports, batch: Batch) -> Seen:
     found = list(runs(ordinals))
     whole = walk.stopped_at is None
     return Seen(
-        n - pending,
+        n - walk.pending,
         n - len(ordinals),
         begun,
         walk.tally,

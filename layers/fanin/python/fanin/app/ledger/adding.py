@@ -265,7 +265,7 @@ class Adding(Reading):
         if _fits(batch, count):
             return None
         # At most ``limit`` items are pending, so the walk reads at most that many words on each level.
-        pending = self._count_pending(batch, Walk(self.ports, batch, budget=limits.MAX_LIMIT * 8)) or 0
+        pending = Walk(self.ports, batch, budget=limits.MAX_LIMIT * 8).finish().pending
         if pending + count > batch.limit:
             raise LimitReached(
                 f"{_name_of(batch)} has {pending} items pending of at most {batch.limit};"

@@ -117,8 +117,7 @@ class _Reader:
         existing, size = self._existing(level, number), tree.size(level, number, n)
         own = existing if found is None else found.word & existing
         word = 0 if done else own
-        base = number * tree.width
-        least = size - sum(tree.size(level - 1, base + at, n) for at in positions(word))
+        least = size - tree.pending(level, number, word, n)
         exact = not word or (level == 0 and found is not None)
         tally = Tally() if found is None else found.tally
         counted = found is not None and (level == 0 or (not own and tally.whole))

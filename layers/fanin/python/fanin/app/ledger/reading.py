@@ -78,18 +78,16 @@ class Reading(Settling):
 
     def _count_failed(self, batch: Batch, *, budget: int) -> int:
         """How many items of an exact batch failed; at least so many, if the budget ends the count."""
-        walk = Walk(self.ports, batch, budget=budget)
-        for _ in walk:
-            pass
+        walk = Walk(self.ports, batch, budget=budget).finish()
         tally = walk.tally if walk.stopped_at is None else walk.tally._replace(whole=False)
         return self._failed.counted(replace(batch, failed_more=True), tally, budget=budget).failed
 
     def _progress_within(self, batch: Batch, *, budget: int) -> Progress:
         """How many items of an exact batch are done: exactly if the budget allows, else bounds."""
-        pending = self._count_pending(batch, Walk(self.ports, batch, budget=budget))
-        if pending is None:
+        walk = Walk(self.ports, batch, budget=budget).finish()
+        if walk.stopped_at is not None:
             return self._bounds(batch, exact=False, reads=1)
-        return Progress(batch, batch.items - pending, batch.items - pending)
+        return Progress(batch, batch.items - walk.pending, batch.items - walk.pending)
 
     def _status(self, batch: Batch, *, exact: bool, reads: int) -> Progress:
         """How far a batch is, for which so many rows were read before."""
@@ -102,11 +100,10 @@ class Reading(Settling):
         if batch.all_done and not batch.failed_more and (batch.totals_exact or not batch.totals):
             return Progress(batch, batch.items, batch.items)
         if exact:
-            walk = Walk(self.ports, batch, budget=max(1, self.rows - STATUS_READS - reads))
-            pending = self._count_pending(batch, walk)
+            walk = Walk(self.ports, batch, budget=max(1, self.rows - STATUS_READS - reads)).finish()
             reads += walk.reads
-            if pending is not None:
-                done = batch.items - pending
+            if walk.stopped_at is None:
+                done = batch.items - walk.pending
                 return self._progress(batch, done, done, walk.tally, exact=True, reads=reads)
         return self._bounds(batch, exact=exact, reads=reads)
 
@@ -117,13 +114,6 @@ class Reading(Settling):
         budget = (self.rows if exact else STATUS_READS) - reads
         counted = self._failed.counted(with_totals(batch, tally, all_read=True), tally, budget=budget)
         return Progress(counted, least, most)
-
-    def _count_pending(self, batch: Batch, walk: Walk) -> int | None:
-        """Count the pending items of an exact batch; None if that takes more reads than the walk has."""
-        count = sum(
-            self._leaf(batch, number, word).bit_count() for level, number, word, _ in walk if not level
-        )
-        return count if walk.stopped_at is None else None
 
     def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
         """The ordinals in start ≤ i < stop that are not done; takes at most ``MAX_ROWS_DIRECT`` reads."""
@@ -220,11 +210,7 @@ class Reading(Settling):
             level, words = root - 1, {key.number: read.get(key, untouched).word for key in keys}
             below = (found.tally.for_totals(totals) for found in read.values())
             tally = reduce(Tally.and_, below, tally)
-        pending = sum(
-            tree.size(level - 1, child, n)
-            for number, below in words.items()
-            for child in tree.children(level, number, below, n)
-        )
+        pending = sum(tree.pending(level, number, below, n) for number, below in words.items())
         most = n - pending if level == 0 and not unread else n
         # What has failed in unfinished words further down is not known here.
         tally = tally._replace(whole=tally.whole and not unread and (level == 0 or not pending))

@@ -51,6 +51,8 @@ class Walk:
     Attributes:
         chunk: as given; whoever iterates may change it. With 1, the walk reads only the words on its way.
         reads: words read so far.
+        pending: at most so many items of the batch are pending: a word counts with all its items until it is
+            visited itself.
         tally: what has failed below the words visited so far, and their sums. An item counts once: a word
             that is visited has not given its tally to its parent, as the parent was when it was read.
         stopped_at: ordinal to continue from, if the budget ended the walk; everything before it was visited.
@@ -73,12 +75,19 @@ class Walk:
         self._budget = budget
         self.chunk = chunk
         self.reads = 0
+        self.pending = batch.items
         self.tally = Tally()
         self.stopped_at: int | None = None
 
     def __iter__(self) -> Iterator[Visited]:
         if self._start < self._stop:
             yield from self._descend(self._ports.tree.root_level(self._batch.items), iter([0]))
+
+    def finish(self) -> Walk:
+        """Visit the words that are left, as far as the budget allows."""
+        for _ in self:
+            pass
+        return self
 
     def _descend(self, level: int, numbers: Iterator[int]) -> Iterator[Visited]:
         tree, batch, totals = self._ports.tree, self._batch, len(self._batch.totals)
@@ -98,6 +107,8 @@ class Walk:
             ]
             for one in visited:
                 self.tally = self.tally.and_(one.tally)
+                self.pending += tree.pending(level, one.number, one.word, batch.items)
+                self.pending -= tree.size(level, one.number, batch.items)
                 yield one
             if level:
                 yield from self._descend(level - 1, self._children(level, visited))
@@ -135,9 +146,7 @@ def count_totals(ports: Ports, batch: Batch, *, budget: int = BUDGET) -> Batch:
     """
     if not batch.totals or batch.totals_exact or batch.mode is Mode.ESTIMATED:
         return batch
-    walk = Walk(ports, batch, budget=budget)
-    for _ in walk:
-        pass
+    walk = Walk(ports, batch, budget=budget).finish()
     return with_totals(batch, walk.tally, all_read=walk.stopped_at is None)
 
 

@@ -24,7 +24,6 @@ from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports.batches import Telling
 from fanin.app.ports.parts import FailureRow
-from fanin.app.ports.words import WordKey
 from fanin.domain.batch import LIVE, WHOLE, Batch, Cause, State, Trouble
 from fanin.domain.failures import Tolerance
 from fanin.domain.latest import Latest
@@ -213,7 +212,8 @@ class Watching(Reading):
         return len(self._held.takings(batch, list(notes.values())).free) == len(notes)
 
     def _tell_progress(self, batch: Batch) -> Batch:
-        percent = min(self._least(batch) * WHOLE // max(1, batch.items), WHOLE - 1)
+        walk = Walk(self.ports, batch, budget=COUNTED, chunk=COUNTED).finish()
+        percent = min((batch.items - walk.pending) * WHOLE // max(1, batch.items), WHOLE - 1)
         reached = [one for one in batch.milestones if batch.milestone < one <= percent]
         if not reached:
             return batch
@@ -221,23 +221,6 @@ class Watching(Reading):
         if row.milestones != batch.milestones:
             return row  # this process did not know of a change; the next look does
         return self._tell(row, Telling("milestone", reached[-1]))
-
-    def _least(self, batch: Batch) -> int:
-        """At least so many items are done: exactly so many, unless that takes too many reads."""
-        tree, n, left = self.ports.tree, batch.items, COUNTED
-        level, numbers, pending = tree.root_level(n), [0], 0
-        while numbers and level >= 0:
-            pending += sum(tree.size(level, number, n) for number in numbers[left:])
-            keys = [WordKey(batch.batch_id, level, number) for number in numbers[:left]]
-            words = self.ports.words.read(keys) if keys else {}
-            left -= len(keys)
-            numbers = [
-                child
-                for key in keys
-                for child in tree.children(level, key.number, words.get(key, tree.full), n)
-            ]
-            level -= 1
-        return n - pending - (len(numbers) if level < 0 else 0)
 
     def _tell(self, batch: Batch, told: Telling) -> Batch:
         if (row := self.ports.batches.tell(batch.batch_id, told)) is None:

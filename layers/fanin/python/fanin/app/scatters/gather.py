@@ -134,11 +134,8 @@ class Gather:
         batch = ledger.status(batch.batch_id, brief=True).batch
         if batch.all_done and not batch.failed_more:
             return batch.items - batch.failed, batch.failed
-        walk = Walk(self._ports, batch, budget=_ROWS)
-        leaves = ((number, word) for level, number, word, _ in walk if level == 0)
-        tree = self._ports.tree
-        pending = sum((word & ~tree.residue(0, number, batch.items)).bit_count() for number, word in leaves)
-        done = batch.items - pending
+        walk = Walk(self._ports, batch, budget=_ROWS).finish()
+        done = batch.items - walk.pending
         if walk.tally.whole:
             return done - walk.tally.failed, walk.tally.failed
         listing = pages(ledger.failures, batch.batch_id, limit=limits.MAX_PAGE)
