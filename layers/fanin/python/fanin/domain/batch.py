@@ -13,7 +13,7 @@ DynamoDB's time to live is. Durations are seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -536,10 +536,5 @@ class ChangeLimits:
     @property
     def given(self) -> Mapping[str, int | Tolerance | Sequence[int]]:
         """What changes, by the name of the batch's field."""
-        named = {
-            "deadline": self.deadline,
-            "tolerated_failures": self.tolerated_failures,
-            "stall_after": self.stall_after,
-            "milestones": self.milestones,
-        }
-        return {name: value for name, value in named.items() if value is not None}
+        named = ((one.name, getattr(self, one.name)) for one in fields(self))
+        return {name: value for name, value in named if value is not None}

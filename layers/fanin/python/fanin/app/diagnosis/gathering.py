@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from fanin.app.ledger.failed import Held
 from fanin.app.ledger.reading import with_keys
@@ -14,7 +14,6 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.app.ports.queues import QueueReport
-from fanin.app.ports.words import Tally
 from fanin.app.targets.records import read_targets
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode, State
@@ -40,28 +39,6 @@ CHILDREN: Final = 4
 QUEUES: Final = 3
 
 
-class Seen(NamedTuple):
-    """What the walk through the words of a batch showed.
-
-    Attributes:
-        done_min: at least so many items are done.
-        done_max: at most so many are.
-        begun: whether an item is done.
-        tally: what has failed below the words that were visited.
-        missing: the first ranges of missing items.
-        more: whether there may be others.
-        unsettled: whether all items are done, and only the batch does not know it.
-    """
-
-    done_min: int
-    done_max: int
-    begun: bool
-    tally: Tally
-    missing: tuple[MissingRange, ...] = ()
-    more: bool = False
-    unsettled: bool = False
-
-
 def gather(ports: Ports, batch: Batch) -> Facts:
     """Read what is known of a batch.
 
@@ -69,35 +46,20 @@ def gather(ports: Ports, batch: Batch) -> Facts:
         ports: the stores and queues.
         batch: its row, read just now.
     """
-    now = ports.clock.now()
-    seen = _walk(ports, batch)
-    if seen.unsettled:  # or the last item was marked, and the batch completed, after its row was read
-        batch = ports.batches.read([batch.batch_id]).get(batch.batch_id, batch)
-    if not seen.tally.whole or seen.more:
-        batch = replace(batch, failed=max(batch.failed, seen.tally.failed))
-    elif batch.failed_more:
-        batch = replace(batch, failed=seen.tally.failed, failed_more=False)
-    facts = Facts(
-        batch,
-        now,
-        seen.done_min,
-        seen.done_max,
-        seen.missing,
-        seen.more,
-        seen.begun,
-    )
+    facts = _walk(ports, batch)
+    batch, found = facts.batch, facts.missing
     if batch.state.terminal:
         kept = read_targets(ports.records, batch.batch_id, range(batch.targets)) if batch.targets else ()
         facts = replace(facts, targets=tuple(one.report for one in kept))
     if facts.all_done or (batch.state.terminal and not facts.left_undone):
         return facts
-    upto = seen.missing[-1].stop - 1 if seen.missing else batch.items
+    upto = found[-1].stop - 1 if found else batch.items
     sent, sent_more = ports.parts.sent(batch.batch_id, upto=upto, limit=SENT)
-    held, held_more = _held(ports, batch, seen)
+    held, held_more = _held(ports, facts)
     edges = {edge for at in held for edge in (at, at + 1)}
     if not sent_more:
         edges |= {edge for row in sent for edge in (row.start, row.stop)}
-    missing = missing_ranges(batch, _split(seen.missing, edges)) if edges else seen.missing
+    missing = missing_ranges(batch, _split(found, edges)) if edges else found
     return replace(
         facts,
         missing=with_keys(ports, batch, missing),
@@ -105,20 +67,20 @@ def gather(ports: Ports, batch: Batch) -> Facts:
         sent_more=sent_more,
         held=held,
         held_more=held_more,
-        retries=_retries(ports, batch, seen.missing),
-        children=_children(ports, batch, seen.missing, now),
-        queues=tuple(ports.inspection.look(_queues(sent, seen.missing))),
+        retries=_retries(ports, batch, found),
+        children=_children(ports, batch, found, facts.now),
+        queues=tuple(ports.inspection.look(_queues(sent, found))),
     )
 
 
-def _walk(ports: Ports, batch: Batch) -> Seen:
+def _walk(ports: Ports, batch: Batch) -> Facts:
     """Walk down to the first missing items, and bound what is done by the words on the way."""
+    now = ports.clock.now()
     if batch.mode is Mode.ESTIMATED:
         done = min(batch.acked, batch.items)
-        return Seen(done, done, done > 0, Tally(whole=False), more=done < batch.items)
+        return Facts(batch, now, done, done, missing_more=done < batch.items, begun=done > 0)
     if batch.items == 0 or batch.all_done:
-        tally = Tally(batch.failed, whole=not batch.failed_more)
-        return Seen(batch.items, batch.items, bool(batch.items), tally)
+        return Facts(batch, now, batch.items, batch.items, begun=bool(batch.items))
     tree, n = ports.tree, batch.items
     budget = WORDS_HOLDING if batch.may_hold_more else WORDS
     walk = Walk(ports, batch, budget=budget, chunk=CHUNK)
@@ -130,16 +92,16 @@ def _walk(ports: Ports, batch: Batch) -> Seen:
             base = number * tree.width
             ordinals += [base + bit for bit in positions(word & ~tree.residue(0, number, n))]
     found = list(runs(ordinals))
-    whole = walk.stopped_at is None
-    return Seen(
-        n - walk.pending,
-        n - len(ordinals),
-        begun,
-        walk.tally,
-        missing_ranges(batch, found[:RANGES]),
-        more=not whole or len(found) > RANGES,
-        unsettled=whole and not ordinals and batch.waited_for,
-    )
+    more = walk.stopped_at is not None or len(found) > RANGES
+    if not ordinals and not more and batch.waited_for:
+        # Only the batch does not know that all is done, or it has learnt that after its row was read.
+        batch = ports.batches.read([batch.batch_id]).get(batch.batch_id, batch)
+    if not walk.tally.whole or more:
+        batch = replace(batch, failed=max(batch.failed, walk.tally.failed))
+    elif batch.failed_more:
+        batch = replace(batch, failed=walk.tally.failed, failed_more=False)
+    missing = missing_ranges(batch, found[:RANGES])
+    return Facts(batch, now, n - walk.pending, n - len(ordinals), missing, more, begun)
 
 
 def _split(missing: Iterable[MissingRange], edges: Collection[int]) -> Iterator[tuple[int, int]]:
@@ -149,18 +111,19 @@ def _split(missing: Iterable[MissingRange], edges: Collection[int]) -> Iterator[
         yield from pairwise([one.start, *inside, one.stop])
 
 
-def _held(ports: Ports, batch: Batch, seen: Seen) -> tuple[dict[int, str], bool]:
+def _held(ports: Ports, facts: Facts) -> tuple[dict[int, str], bool]:
     """Missing items that are held, with their reasons; and whether there may be others.
 
     The walk has shown which items are missing, so no word is read again.
     """
+    batch = facts.batch
     if not batch.may_hold_more:
         return {}, False
     notes, cursor = ports.parts.failures(batch.batch_id, limit=HELD)
-    missing = [note for note in notes if any(one.start <= note.ordinal < one.stop for one in seen.missing)]
+    missing = [note for note in notes if any(one.start <= note.ordinal < one.stop for one in facts.missing)]
     held = Held(ports).takings(batch, missing).free
     return {note.ordinal: note.reason for note in held}, cursor is not None or (
-        seen.more and len(missing) < len(notes)
+        facts.missing_more and len(missing) < len(notes)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fanin.app.ledger.known_batches import check_issued
@@ -40,19 +40,18 @@ TRIES = 5
 class Opening(Settling):
     """Opens batches, in two steps.
 
-    ``draft`` returns the row that is about to be written. A pattern then writes its own records under the
-    draft's id, and may change the draft. ``commit`` writes the row: from then on the batch exists, together
-    with everything that belongs to it. If another batch has taken the id, draft again.
+    ``draft`` gives the row that is about to be written, and ``commit`` writes it: from then on the batch
+    exists, together with everything that belongs to it. If its id is taken, it is drafted anew.
     """
 
     def open(self, request: OpenBatch, *, key: str | None = None, caller: Principal | None = None) -> Batch:
         if key is None:
-            return self._open(request, None, caller)
+            return self.open_prepared(request, None, caller)
         mine = IdempotencyKey.of(key, caller)
         reservation = Reservation(self.ports, mine, OPEN_BATCH.encode(request), self._lifetime(request))
         batch = self.find_reserved(reservation)
         if batch is None:
-            batch = self._open(request, reservation, caller)
+            batch = self.open_prepared(request, reservation, caller)
             reservation.keep()
         return self._known.unexpired(self._known.remember(batch))
 
@@ -73,18 +72,33 @@ class Opening(Settling):
             reservation.keep()
         return batch
 
-    def _open(self, request: OpenBatch, reservation: Reservation | None, caller: Principal | None) -> Batch:
+    def open_prepared(
+        self,
+        request: OpenBatch,
+        reservation: Reservation | None,
+        caller: Principal | None,
+        prepare: Callable[[Batch], Batch | None] = lambda drafted: drafted,
+    ) -> Batch:
+        """Open a batch, in two steps: its row is drafted, and written once it is prepared.
+
+        Args:
+            request: what to open.
+            reservation: of an idempotency key.
+            caller: who opens it; None if that is not known.
+            prepare: writes the records of a pattern under the draft's id, and may change the draft; it gives
+                None if another batch has the id.
+        """
         targets = checked_targets(self.ports, request.on_end)
         for tried in range(TRIES):
             drafted = self.draft(request, reservation, caller=caller, tried=tried)
             if reservation is not None and reservation.kept:
                 return drafted
-            if (
-                put_targets(self.ports.records, drafted, targets)
-                and (batch := self.commit(drafted)) is not None
-            ):
+            if not put_targets(self.ports.records, drafted, targets):
+                continue
+            prepared = prepare(drafted)
+            if prepared is not None and (batch := self.commit(prepared)) is not None:
                 return batch
-        raise no_free_id()
+        raise Throttled("no free batch id was found; try again", retry_after=1)
 
     def draft(
         self,
@@ -365,7 +379,3 @@ def _decides(before: Batch | None) -> int | None:
     if before is None:
         return None
     return before.batch_id if before.used else before.instead_of
-
-
-def no_free_id() -> Throttled:
-    return Throttled("no free batch id was found; try again", retry_after=1)

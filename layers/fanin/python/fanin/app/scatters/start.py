@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Final
 
 from fanin.app.directory.service import DirectoryService
-from fanin.app.ledger.opening import TRIES, no_free_id
 from fanin.app.ledger.reservation import Reservation
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.batches import Activity
@@ -31,7 +30,6 @@ from fanin.app.scatters.records import (
     read_plan,
     was_sent,
 )
-from fanin.app.targets.records import checked_targets, put_targets
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State
@@ -150,15 +148,9 @@ class Starting:
             on_end=scatter.on_end,
             totals=scatter.totals,
         )
-        targets = checked_targets(self._ports, scatter.on_end)
-        for tried in range(TRIES):
-            drafted = self._ledger.draft(request, reservation, caller=caller, tried=tried)
-            if not put_targets(self._ports.records, drafted, targets):
-                continue
-            written = self._write_records(drafted, scatter, recipients)
-            if written is not None and (batch := self._ledger.commit(written)) is not None:
-                return batch
-        raise no_free_id()
+        return self._ledger.open_prepared(
+            request, reservation, caller, lambda drafted: self._write_records(drafted, scatter, recipients)
+        )
 
     def _check_held(self, scatter: Scatter, batch: Batch) -> None:
         """Cancel a batch that was opened too late to keep the correlation id that its caller chose.
