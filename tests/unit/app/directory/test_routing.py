@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.app.directory import routing
-from fanin.app.directory.routing import MOST_WAITING, NAMESPACE, Routed, RoutedDelivery
+from fanin.app.directory.routing import NAMESPACE, Routed
 from fanin.app.directory.service import DirectoryService
 from fanin.domain import limits
 from fanin.domain.directory import Policy, PutEvent, PutRoute
@@ -265,9 +264,10 @@ class TestThrottled:
         assert town.routing.route("orders", EVENT) == Routed(sent=2)
         assert town.delivered() == {"q-a": 1, "q-c": 1}
 
-    def test_an_event_without_an_id_goes_to_everybody_again(self, town: Town) -> None:
+    @pytest.mark.parametrize("event_id", [None, "", 7, "x" * 129])
+    def test_an_event_without_an_id_goes_to_everybody_again(self, town: Town, event_id: object) -> None:
         town.routing.put(PutRoute("orders", PATTERN, "desk"))
-        event = {name: value for name, value in EVENT.items() if name != "id"}
+        event = {**EVENT, "id": event_id}
         throttled(town, event, "q-b")
 
         town.routing.route("orders", event)
@@ -297,39 +297,24 @@ def test_a_page_of_routes_has_one_to_a_thousand(town: Town, limit: int) -> None:
         town.routing.page(limit=limit)
 
 
-WHERE = ("delivery/e-1", "orders")
+def test_a_note_of_who_waits_is_gone_after_a_day(town: Town) -> None:
+    town.routing.put(PutRoute("orders", PATTERN, "desk"))
+    throttled(town, EVENT, "q-b")
 
-
-@pytest.mark.parametrize("event_id", [None, "", 7, "x" * 129])
-def test_an_event_without_an_id_has_no_note(event_id: object) -> None:
-    assert routing.delivery_place("orders", event_id) is None
-
-
-def test_a_note_tells_who_waits_for_a_day(town: Town) -> None:
-    # Given a note
-    records = town.ports.directory
-    left = RoutedDelivery(3, 1, ["b", "c"])
-    routing.keep_delivery(records, routing.delivery_place("orders", "e-1"), left, town.clock.now())
-
-    # Then it is read as it was
-    found = RoutedDelivery.of(records.read_all([WHERE])[WHERE].value)
-    assert (found.sent, found.refused) == (3, 1)
-    assert [found.goes_to(name) for name in "abc"] == [False, True, True]
-
-    # And it is gone after a day, when nobody delivers the event any more
+    where = ("delivery/e-1", "orders")
+    assert town.ports.directory.read_all([where])[where].value == {"sent": 2, "refused": 0, "to": ["b"]}
     town.clock.advance(86_401_000)
-    assert records.read_all([WHERE]) == {}
-    assert RoutedDelivery.of(None).goes_to("a")
+    assert town.ports.directory.read_all([where]) == {}
 
 
-def test_a_note_that_is_too_large_for_a_record_is_not_written(town: Town) -> None:
-    names = [f"{number:0128}" for number in range(MOST_WAITING + 1)]
-    routing.keep_delivery(town.ports.directory, WHERE, RoutedDelivery(1, 0, names), town.clock.now())
-    assert town.ports.directory.read_all([WHERE]) == {}
+def test_more_who_wait_than_a_record_can_name_all_get_the_event_again(town: Town, monkeypatch) -> None:
+    monkeypatch.setattr("fanin.app.directory.routing.MOST_WAITING", 1)
+    town.routing.put(PutRoute("orders", PATTERN, "desk"))
+    throttled(town, EVENT, "q-b", "q-c")
 
-    routing.keep_delivery(town.ports.directory, WHERE, RoutedDelivery(1, 0, names[1:]), town.clock.now())
-    value = town.ports.directory.read_all([WHERE])[WHERE].value
-    assert len(str(value)) < 350_000
+    town.routing.route("orders", EVENT)
+
+    assert town.delivered() == {"q-a": 2, "q-b": 1, "q-c": 1}
 
 
 def test_a_message_carries_the_event_and_what_it_belongs_to(town: Town) -> None:

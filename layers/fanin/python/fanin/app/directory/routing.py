@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from fanin.app.directory.service import DirectoryService
 from fanin.app.fresh import Fresh
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import Outgoing
-from fanin.app.ports.records import FOREVER, Record, Records
+from fanin.app.ports.records import FOREVER, Record
 from fanin.domain import limits, patterns
 from fanin.domain.directory import (
     Policy,
@@ -33,58 +33,6 @@ MOST_WAITING: Final = 2_000
 """Names that fit into one record. If more queues are throttled at once, all get the event again."""
 _KEPT: Final = 86_400
 """Seconds; EventBridge and Lambda give up an event after a day."""
-
-
-@dataclass(frozen=True, slots=True)
-class RoutedDelivery:
-    """How far an event of a route was delivered.
-
-    Attributes:
-        sent: messages that queues accepted.
-        refused: messages that their queues will never accept.
-        waiting: names of the registrations that still wait; None if nobody was tried yet.
-    """
-
-    sent: int = 0
-    refused: int = 0
-    waiting: Collection[str] | None = None
-
-    @classmethod
-    def of(cls, value: Mapping[str, Any] | None) -> RoutedDelivery:
-        """The delivery that a record tells of; without a record, one that was not begun."""
-        return cls() if value is None else cls(value["sent"], value["refused"], frozenset(value["to"]))
-
-    def goes_to(self, name: str) -> bool:
-        """Whether a registration is to get the event."""
-        return self.waiting is None or name in self.waiting
-
-
-def delivery_place(route: str, event_id: object) -> tuple[str, str] | None:
-    """Namespace and name of the record for an event of a route; None for an event without an id."""
-    if not isinstance(event_id, str) or not 0 < len(event_id) <= limits.MAX_NAME:
-        return None
-    return f"delivery/{event_id}", route
-
-
-def keep_delivery(
-    records: Records, where: tuple[str, str] | None, delivery: RoutedDelivery, now: int
-) -> None:
-    """Note a delivery that was not finished.
-
-    The write has no condition: if two runs route the same event at once and one note is lost, some queues
-    get a copy more, which is allowed.
-
-    Args:
-        records: the directory.
-        where: place of the record.
-        delivery: how far the event was delivered.
-        now: ms.
-    """
-    waiting = sorted(delivery.waiting or ())
-    if where is None or len(waiting) > MOST_WAITING:
-        return
-    value = {"sent": delivery.sent, "refused": delivery.refused, "to": waiting}
-    records.put(*where, value, expires_at=now // 1000 + _KEPT)
 
 
 NAMESPACE: Final = "routes"
@@ -223,9 +171,10 @@ class RoutingService:
         Raises:
             Throttled: a queue is overloaded; call again.
         """
-        where = delivery_place(name, event.get("id"))
-        wanted = [(NAMESPACE, name), *([where] if where else [])]
-        found = self._ports.directory.read_all(wanted)
+        event_id = event.get("id")
+        noted = isinstance(event_id, str) and 0 < len(event_id) <= limits.MAX_NAME
+        where = (f"delivery/{event_id}", name) if noted else None
+        found = self._ports.directory.read_all([(NAMESPACE, name), *([where] if where else [])])
         row = found.get((NAMESPACE, name))
         if row is None:
             return Routed()  # the route was deleted meanwhile, and its rule is about to be
@@ -234,7 +183,7 @@ class RoutingService:
         message = _message(event, detail)
         if route.policy is Policy.ALL:
             note = found.get(where) if where else None
-            return self._every(chosen, message, where, RoutedDelivery.of(note.value if note else None))
+            return self._every(chosen, message, where, note)
         answers = self._first(chosen, message)
         sent = answers.count(None)
         return Routed(sent, len(answers) - sent, unrouted=not sent)
@@ -248,17 +197,29 @@ class RoutingService:
         chosen: Iterable[Registration],
         message: Callable[[Registration], Outgoing],
         where: tuple[str, str] | None,
-        before: RoutedDelivery,
+        note: Record | None,
     ) -> Routed:
-        """Send to all, except those that had the event before others were throttled."""
-        to = [one for one in chosen if before.goes_to(one.name)]
+        """Send to all; a repeat, to those that were throttled before.
+
+        Who waits is noted without a condition: if two runs route the same event at once and one note is lost,
+        some queues get a copy more, which is allowed.
+
+        Args:
+            chosen: the registrations that get the event.
+            message: makes that of each.
+            where: namespace and name of the note; None for an event without an id.
+            note: of the run before.
+        """
+        before = note.value if note else {"sent": 0, "refused": 0}
+        to = [one for one in chosen if note is None or one.name in before["to"]]
         offered = self._ports.channels.offer([message(one) for one in to])
-        sent = before.sent + len(to) - len(offered.refused) - len(offered.waiting)
-        refused = before.refused + len(offered.refused)
-        if len(offered.waiting) < len(to) and offered.waiting:
-            waiting = [to[place].name for place in offered.waiting]
-            now = self._ports.clock.now()
-            keep_delivery(self._ports.directory, where, RoutedDelivery(sent, refused, waiting), now)
+        sent = before["sent"] + len(to) - len(offered.refused) - len(offered.waiting)
+        refused = before["refused"] + len(offered.refused)
+        waiting = sorted(to[place].name for place in offered.waiting)
+        if where and 0 < len(waiting) < len(to) and len(waiting) <= MOST_WAITING:
+            value = {"sent": sent, "refused": refused, "to": waiting}
+            until = self._ports.clock.now() // 1000 + _KEPT
+            self._ports.directory.put(*where, value, expires_at=until)
         offered.answers(len(to))
         return Routed(sent, refused, unrouted=not sent)
 
