@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
@@ -78,6 +79,7 @@ class Registrar:
     report: Callable[[str, Exception], None] = lambda _place, _error: None
     _channels: dict[str, bool | Exception] = field(default_factory=dict, init=False)
     _reported: set[Exception] = field(default_factory=set, init=False)
+    _counts: Counter[str] = field(default_factory=Counter, init=False)
 
     def sweep(self) -> Swept:
         """Check one registration after another, from where the last run ended.
@@ -85,69 +87,59 @@ class Registrar:
         Raises:
             Throttled: DynamoDB is overloaded; the next run checks the rest.
         """
-        total, stop = Swept(), self.ports.clock.now() + self.turn_ms
-        place = self._place()
+        now = self.ports.clock.now
+        place, stop = self._place(), now() + self.turn_ms
         while True:
             page = self.ports.directory.page(TOPICS, cursor=place.topics, limit=1)
             after = _Place(page.cursor)
             for topic in page.records:
                 begin = place if topic.name == place.topic else _Place(place.topics, topic.name)
-                total, rest = self._check(begin, total, stop)
-                after = rest or after
+                after = self._check(begin, stop) or after
             place = after
             self._remember(place)
-            if place == _Place():
-                return total
-            if total.seen >= self.budget or self.ports.clock.now() >= stop:
-                return replace(total, more=True)
+            more = place != _Place()
+            if not more or self._counts["seen"] >= self.budget or now() >= stop:
+                return Swept(**self._counts, more=more)
 
-    def _check(self, place: _Place, total: Swept, stop: int) -> tuple[Swept, _Place | None]:
+    def _check(self, place: _Place, stop: int) -> _Place | None:
         """Check one page of a topic, or what is left of it, until the time is up.
 
         Returns:
-            The total, and where the topic continues; None at its end.
+            Where the topic continues; None at its end.
         """
         try:
             page = self.ports.directory.page(TOPIC_PREFIX + place.topic, cursor=place.rows, limit=PAGE)
         except Exception as error:  # noqa: BLE001  the topics behind it must be checked all the same
-            return self._failed(place.topic, error, total), None
+            self._failed(place.topic, error)
+            return None
         for row in page.records:
             if row.name <= place.tried:
                 continue
-            total = self._checked(place.topic, row, replace(total, seen=total.seen + 1))
+            self._counts["seen"] += 1
+            try:
+                self._end(place.topic, row)
+            except Exception as error:  # noqa: BLE001  the others must be checked all the same
+                self._failed(f"{place.topic}/{row.name}", error)
             if self.ports.clock.now() >= stop:
-                return total, replace(place, tried=row.name)
-        rest = None if page.cursor is None else _Place(place.topics, place.topic, page.cursor)
-        return total, rest
+                return replace(place, tried=row.name)
+        return None if page.cursor is None else _Place(place.topics, place.topic, page.cursor)
 
-    def _checked(self, topic: str, row: Record, total: Swept) -> Swept:
-        try:
-            left = self._ended(topic, row)
-        except Exception as error:  # noqa: BLE001  the others must be checked all the same
-            return self._failed(f"{topic}/{row.name}", error, total)
-        return replace(
-            total,
-            over=total.over + (left is Left.LEASE_OVER),
-            gone=total.gone + (left is Left.QUEUE_GONE),
-        )
-
-    def _failed(self, place: str, error: Exception, total: Swept) -> Swept:
+    def _failed(self, place: str, error: Exception) -> None:
+        self._counts["failed"] += 1
         if error not in self._reported:
             self._reported.add(error)
             self.report(place, error)
-        return replace(total, failed=total.failed + 1)
 
-    def _ended(self, topic: str, row: Record) -> Left | None:
-        """End a registration if it has to; None if it stays, or has changed meanwhile."""
-        reason = self._fault(topic, row)
-        dropped = reason is not None and DirectoryService(self.ports).drop(topic, row, reason)
-        return reason if dropped else None
-
-    def _fault(self, topic: str, row: Record) -> Left | None:
+    def _end(self, topic: str, row: Record) -> None:
+        """End a registration if it has to; it stays if it has changed meanwhile."""
         registration = Registration.of(topic, row.name, row.value, row.expires_at)
         if not registration.lives(self.ports.clock.now()):
-            return Left.LEASE_OVER
-        return None if self._is_usable(registration.channel) else Left.QUEUE_GONE
+            count, reason = "over", Left.LEASE_OVER
+        elif not self._is_usable(registration.channel):
+            count, reason = "gone", Left.QUEUE_GONE
+        else:
+            return
+        self._counts[count] += DirectoryService(self.ports).drop(topic, row, reason)
 
     def _is_usable(self, channel: str) -> bool:
         """Whether a queue exists and carries the tag; checked once for all registrations that share it.
@@ -156,20 +148,17 @@ class Registrar:
             Exception: the check failed, now or for another registration of this run.
         """
         if channel not in self._channels:
-            self._channels[channel] = self._looked(channel)
+            try:
+                self.ports.channels.resolve(channel, new=False)
+                self._channels[channel] = True
+            except ChannelRefused:
+                self._channels[channel] = False
+            except Exception as error:  # noqa: BLE001  whatever it is, all who share the queue get it
+                self._channels[channel] = error
         found = self._channels[channel]
         if isinstance(found, Exception):
             raise found.with_traceback(None)
         return found
-
-    def _looked(self, channel: str) -> bool | Exception:
-        try:
-            self.ports.channels.resolve(channel, new=False)
-        except ChannelRefused:
-            return False
-        except Exception as error:  # noqa: BLE001  whatever it is, all who share the queue get it
-            return error
-        return True
 
     def _place(self) -> _Place:
         found = self.ports.directory.read(_NAMESPACE, [_PLACE]).get(_PLACE)
