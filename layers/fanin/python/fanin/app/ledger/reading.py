@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import islice
 from typing import Final, NamedTuple
 
 from fanin.app.ledger.settle import Settling
 from fanin.app.ledger.walk import CHUNK, Walk, with_totals
 from fanin.app.ports import Ports
-from fanin.app.ports.words import Tallied, Tally, WordKey
+from fanin.app.ports.words import Tally, WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.reports import Estimate, Missing, MissingRange, Progress, Verdict, missing_ranges
@@ -195,26 +194,14 @@ class Reading(Settling):
         A word for which no read is left counts with all its items as pending.
         """
         tree, n = self.ports.tree, batch.items
-        root = tree.root_level(n)
-        untouched, totals = Tallied(tree.full, Tally()), len(batch.totals)
-        top = WordKey(batch.batch_id, root, 0)
-        found = self.ports.words.read_tallied([top]).get(top, untouched)
-        word, tally = found.word, found.tally.for_totals(totals)
-        level, words, unread = root, {0: word}, 0
-        if root:
-            keys = [WordKey(batch.batch_id, root - 1, child) for child in tree.children(root, 0, word, n)]
-            affordable = keys if exact else keys[: STATUS_READS - reads - 2]  # the root, and one for failures
-            read = self.ports.words.read_tallied(affordable)
-            reads += len(affordable)
-            unread = len(keys) - len(affordable)
-            level, words = root - 1, {key.number: read.get(key, untouched).word for key in keys}
-            below = (found.tally.for_totals(totals) for found in read.values())
-            tally = reduce(Tally.and_, below, tally)
-        pending = sum(tree.pending(level, number, below, n) for number, below in words.items())
-        most = n - pending if level == 0 and not unread else n
-        # What has failed in unfinished words further down is not known here.
-        tally = tally._replace(whole=tally.whole and not unread and (level == 0 or not pending))
-        return self._progress(batch, n - pending, most, tally, exact=exact, reads=1 + reads)
+        lowest = max(0, tree.root_level(n) - 1)
+        budget = 1 + tree.width if exact else STATUS_READS - reads - 1  # one for failures
+        walk = Walk(self.ports, batch, budget=budget, lowest=lowest).finish()
+        # What is done, and what has failed, in unfinished words further down is not known here.
+        whole = walk.stopped_at is None and (lowest == 0 or not walk.pending)
+        tally = walk.tally._replace(whole=walk.tally.whole and whole)
+        most = n - walk.pending if whole else n
+        return self._progress(batch, n - walk.pending, most, tally, exact=exact, reads=reads + walk.reads)
 
     def _leaf(self, batch: Batch, number: int, word: int, start: int = 0) -> int:
         """The bits of a word of level 0 that stand for existing, pending items from ``start`` on."""

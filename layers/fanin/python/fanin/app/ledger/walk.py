@@ -47,6 +47,7 @@ class Walk:
         budget: how many words to read at most.
         chunk: how many words to read at a time. Above level 0 it is less where the budget is small, so that
             most of the budget is left for the words that hold items.
+        lowest: level below which no word is visited.
 
     Attributes:
         chunk: as given; whoever iterates may change it. With 1, the walk reads only the words on its way.
@@ -67,12 +68,14 @@ class Walk:
         stop: int | None = None,
         budget: int,
         chunk: int = CHUNK,
+        lowest: int = 0,
     ) -> None:
         self._ports = ports
         self._batch = batch
         self._start = start
         self._stop = batch.items if stop is None else min(stop, batch.items)
         self._budget = budget
+        self._lowest = lowest
         self.chunk = chunk
         self.reads = 0
         self.pending = batch.items
@@ -110,13 +113,13 @@ class Walk:
                 self.pending += tree.pending(level, one.number, one.word, batch.items)
                 self.pending -= tree.size(level, one.number, batch.items)
                 yield one
-            if level:
+            if level > self._lowest:
                 yield from self._descend(level - 1, self._children(level, visited))
 
     def _next(self, level: int) -> int:
         """How many words to read next; at least 1, to learn whether there is another."""
         left = self._budget - self.reads
-        share = left if level == 0 else max(_FEW, left // _ABOVE)
+        share = left if level == self._lowest else max(_FEW, left // _ABOVE)
         return max(1, min(self.chunk, left, share))
 
     def _children(self, level: int, visited: list[Visited]) -> Iterator[int]:
