@@ -154,9 +154,7 @@ class KnownBatches:
 
     def activity(self, batch: Batch) -> Activity:
         """The index key of the row after activity now."""
-        now = self._clock.now()
-        at = max(batch.touched_at, batch.rounded(now))
-        return Activity(at, batch.active(at).look_at(now))
+        return Activity.of(batch, self._clock.now())
 
     def touch(self, batch: Batch) -> None:
         """Record activity, if the batch is live, at most once in each of its steps."""

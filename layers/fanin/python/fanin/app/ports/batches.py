@@ -23,6 +23,12 @@ class Activity(NamedTuple):
     touched_at: int
     due_at: int
 
+    @classmethod
+    def of(cls, batch: Batch, now: int) -> Activity:
+        """The index key of a row after activity now."""
+        at = max(batch.touched_at, batch.rounded(now))
+        return cls(at, batch.active(at).look_at(now))
+
 
 class Telling(NamedTuple):
     """What is noted once on the row of a live batch, so that it is told; see ``Batch.told``.

@@ -80,8 +80,7 @@ class Gather:
         return max(self._ports.clock.now(), batch.deadline or 0) + span_ms
 
     def _postpone(self, batch: Batch, until: int) -> Batch | None:
-        at = max(batch.touched_at, batch.rounded(self._ports.clock.now()))
-        activity = Activity(at, replace(batch, touched_at=at, deadline=until).due_at)
+        activity = Activity.of(replace(batch, deadline=until), self._ports.clock.now())
         row, _ = self._ports.batches.postpone(
             batch.batch_id, deadline=batch.deadline or 0, until=until, activity=activity
         )

@@ -236,10 +236,8 @@ class Starting:
         until = now + plan.timeout * 1000
         self._ports.timers.set(batch.batch_id, until)
         closed = replace(batch, state=State.CLOSED, closed_at=now, deadline=until)
-        at = max(batch.touched_at, closed.rounded(now))
-        closed = closed.active(at)
         row, _ = self._ports.batches.begin(
-            batch.batch_id, recipients, now=now, deadline=until, activity=Activity(at, closed.look_at(now))
+            batch.batch_id, recipients, now=now, deadline=until, activity=Activity.of(closed, now)
         )
         if row is None or row.state is State.OPEN:  # items were added that are not recipients
             return self._ledger.cancel(batch.batch_id)
