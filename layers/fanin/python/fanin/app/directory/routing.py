@@ -210,7 +210,7 @@ class RoutingService:
             where: namespace and name of the note; None for an event without an id.
             note: of the run before.
         """
-        before = note.value if note else {"sent": 0, "refused": 0}
+        before: Mapping[str, Any] = note.value if note else {"sent": 0, "refused": 0}
         to = [one for one in chosen if note is None or one.name in before["to"]]
         offered = self._ports.channels.offer([message(one) for one in to])
         sent = before["sent"] + len(to) - len(offered.refused) - len(offered.waiting)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
+from fanin.app.api import Ledger
 from fanin.app.ledger.watching import Watching
 from fanin.app.ports.batches import Activity
 from fanin.domain.batch import ALARM_LATE, LIVE, Batch, OnDeadline, State, Trouble
@@ -52,7 +53,7 @@ EARLY_MS = 2_000
 """How early an alarm may ring, since the clocks of two services differ."""
 
 
-class Reaping(Watching):
+class Reaping(Watching, Ledger):
     """Ends batches whose time has come: by their alarms, and by the reaper's runs."""
 
     def meet_deadline(self, batch_id: int) -> Batch | None:

@@ -153,7 +153,7 @@ class Destinations:
         if (known := self._known.get(queue)) is not None:
             return known
         try:
-            found = self._ports.channels.resolve(queue, new=False, again=True), None
+            url = self._ports.channels.resolve(queue, new=False, again=True)
         except (ChannelRefused, InvalidRequest) as error:
-            found = None, str(error)[:_SHOWN]
-        return self._known.remember(queue, found)
+            return self._known.remember(queue, (None, str(error)[:_SHOWN]))
+        return self._known.remember(queue, (url, None))
