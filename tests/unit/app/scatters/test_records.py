@@ -134,37 +134,6 @@ class TestRecipients:
         with pytest.raises(BatchNotFound, match=r"^chunk 2 of scatter 7 is past its time to live$"):
             scatter_records.read_sending(records, 7, 2, 0)
 
-    def test_two_runs_of_a_job_keep_what_the_other_recorded(self) -> None:
-        # Given a run that another one overtakes after it has read who got the message
-        others = [102]
-
-        def overtake(call: str, moment: str) -> None:
-            if (call, moment) == ("records.read", "after") and others:
-                scatter_records.put_asked(memory.records, BATCH, 1, 2, [others.pop()])
-
-        memory = Memory(on_call=overtake)
-        self.put(memory.records, 103)
-
-        scatter_records.put_asked(memory.records, BATCH, 1, 2, [100])
-
-        assert scatter_records.read_sending(memory.records, 7, 1, 2)[1].keys() == {101}
-
-    def test_a_run_that_is_overtaken_forever_gives_up(self) -> None:
-        # Given a record that changes between each read and each write
-        def overtake(call: str, moment: str) -> None:
-            if (call, moment) == ("records.put", "before"):
-                stored = memory.records.read("7", ["asked/02/000001"]).get("asked/02/000001")
-                if stored is not None:
-                    memory.records._write("7", stored._replace(version=stored.version + 1))
-
-        memory = Memory(on_call=overtake)
-        self.put(memory.records, 103)
-        scatter_records.put_asked(memory.records, BATCH, 1, 2, [102])
-
-        scatter_records.put_asked(memory.records, BATCH, 1, 2, [100])
-
-        assert scatter_records.read_sending(memory.records, 7, 1, 2)[1].keys() == {100, 101}
-
     def test_names_are_read_by_number_chunk_by_chunk_and_one_that_is_not_there_is_empty(
         self, memory: Memory, records: Records
     ) -> None:
@@ -179,11 +148,12 @@ class TestRecipients:
         scatter_records.read_names(records, 7, range(100))
         assert memory.accesses.reads["records.read"] == before + 1
 
-    def test_those_who_got_the_message_of_a_wave_are_left_out_of_its_repeat_alone(self, records):
+    def test_the_repeat_of_a_wave_goes_to_those_alone_who_wait_for_it(self, records):
         self.put(records, 103)
 
-        scatter_records.put_asked(records, BATCH, 1, 2, [100])
-        scatter_records.put_asked(records, BATCH, 1, 2, [102])
+        scatter_records.put_waiting(records, BATCH, 1, 2, [102, 101])
+        assert scatter_records.read_sending(records, 7, 1, 2)[1].keys() == {101, 102}
+        scatter_records.put_waiting(records, BATCH, 1, 2, [101])
 
         assert scatter_records.read_sending(records, 7, 1, 2)[1].keys() == {101}
         assert scatter_records.read_sending(records, 7, 1, 3)[1].keys() == {100, 101, 102}

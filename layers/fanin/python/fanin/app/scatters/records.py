@@ -22,8 +22,6 @@ CHUNK: Final = 100
 _PLAN: Final = "scatter"
 _MESSAGE: Final = "message"
 _SENT: Final = "sent"
-_ASKED: Final = "asked/"
-_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,35 +161,28 @@ def read_sending(
 ) -> tuple[Scatter, dict[int, Recipient]]:
     """Read the message, and by their ordinals the recipients of a chunk to which to send it.
 
-    Those of whom ``put_asked`` recorded that they got the message of this wave are left out.
+    If ``put_waiting`` recorded who waits for the message of this wave, these are only they.
 
     Raises:
         BatchNotFound: the records are past their time to live.
     """
-    asked = _asked(chunk, wave)
-    read = records.read(str(batch_id), [_MESSAGE, _to(chunk), asked])
+    note = _waiting(chunk, wave)
+    read = records.read(str(batch_id), [_MESSAGE, _to(chunk), note])
     if _MESSAGE not in read or _to(chunk) not in read:
         raise _lost(batch_id, chunk)
     recipients = _numbered(chunk, read[_to(chunk)].value)
-    done = set(read[asked].value["to"]) if asked in read else set()
-    return Scatter(**read[_MESSAGE].value), {n: to for n, to in recipients.items() if n not in done}
+    if note in read:
+        recipients = {n: recipients[n] for n in read[note].value["to"]}
+    return Scatter(**read[_MESSAGE].value), recipients
 
 
-def put_asked(records: Records, batch: Batch, chunk: int, wave: int, ordinals: Collection[int]) -> None:
-    """Record which recipients of a chunk got the message of a wave or refused it, because others wait for it.
+def put_waiting(records: Records, batch: Batch, chunk: int, wave: int, ordinals: Collection[int]) -> None:
+    """Record which recipients of a chunk wait for the message of a wave, since their queues were busy.
 
-    The job comes again for the others. Two runs of a job keep what the other has recorded. If they overtake
-    this call again and again, it gives up, and its recipients get the same message once more.
+    The job comes again, for them alone. Whichever of two runs of a job writes last: all others have got the
+    message from that run, or from one before it.
     """
-    name = _asked(chunk, wave)
-    for _ in range(_TRIES):
-        stored = records.read(_namespace(batch), [name]).get(name)
-        before, version = (stored.value["to"], stored.version) if stored else ((), 0)
-        if set(ordinals) <= set(before):
-            return
-        value = {"to": sorted({*before, *ordinals})}
-        if _put(records, batch, name, value, over=version)[1]:
-            return
+    _put(records, batch, _waiting(chunk, wave), {"to": sorted(ordinals)}, over=None)
 
 
 def read_names(records: Records, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
@@ -237,8 +228,8 @@ def _to(chunk: int) -> str:
     return f"to/{chunk:06}"
 
 
-def _asked(chunk: int, wave: int) -> str:
-    return f"{_ASKED}{wave:02}/{chunk:06}"
+def _waiting(chunk: int, wave: int) -> str:
+    return f"waiting/{wave:02}/{chunk:06}"
 
 
 def _numbered(chunk: int, value: Mapping[str, Any]) -> dict[int, Recipient]:

@@ -12,7 +12,7 @@ from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import (
     CHUNK,
     ScatterPlan,
-    put_asked,
+    put_waiting,
     read_names,
     read_plan,
     read_sending,
@@ -163,9 +163,9 @@ class ScatterService:
         ]
         for some in requests(failures):
             self._ledger.mark(some).whole()
-        if offered.waiting:
-            asked = [n for place, (n, _, _) in enumerate(missing) if place not in offered.waiting]
-            put_asked(self._ports.records, batch, chunk, wave, asked)
+        if 0 < len(offered.waiting) < len(missing):
+            waiting = [missing[place][0] for place in offered.waiting]
+            put_waiting(self._ports.records, batch, chunk, wave, waiting)
         offered.answers(len(missing))
         return SentScatter(len(missing) - len(failures), len(failures))
 
