@@ -8,7 +8,7 @@ happen is that the slot of accepted work is freed before the work is done.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -21,7 +21,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import State
 from fanin.domain.buffer import (
     Accepted,
     Buffer,
@@ -242,29 +242,24 @@ class BufferService:
         return 0
 
     def _make(self, name: str, limit: int, url: str | None, *, over: int) -> WorkEntry | None:
-        """Define a buffer over the version of what was read; None if another process was faster."""
-        if url is None:
-            return self._make_with_own_queue(name, limit, over)
-        with self._claims.claimed(url, name):
-            retention = self._ports.queues.state(url).retention
-            batch = self._slots.open(name, limit)
-            buffer = Buffer(name, limit, url, owned=False, batch_id=batch.batch_id)
-            return self._slots.install(_first_entry(buffer, batch, retention, over))
+        """Define a buffer over the version of what was read; None if another process was faster.
 
-    def _make_with_own_queue(self, name: str, limit: int, over: int) -> WorkEntry | None:
-        """Define a buffer with a new queue. If another process was faster, delete it: nobody else has it."""
-        batch = self._slots.open(name, limit)
-        try:
-            queue = self._ports.queues.create(name, batch.batch_id)
-            retention = self._ports.queues.state(queue).retention
-        except FaninError:
-            self._slots.cancel(batch.batch_id)
-            raise
-        buffer = Buffer(name, limit, queue, owned=True, batch_id=batch.batch_id)
-        made = self._slots.install(_first_entry(buffer, batch, retention, over))
-        if made is None:
-            self._ports.queues.delete(queue)
-        return made
+        Without the URL of a queue it gets a new one, which nobody else has: so it is deleted then.
+        """
+        with nullcontext() if url is None else self._claims.claimed(url, name):
+            batch = self._slots.open(name, limit)
+            try:
+                queue = self._ports.queues.create(name, batch.batch_id) if url is None else url
+                retention = self._ports.queues.state(queue).retention
+            except FaninError:
+                self._slots.cancel(batch.batch_id)
+                raise
+            buffer = Buffer(name, limit, queue, owned=url is None, batch_id=batch.batch_id)
+            entry = WorkEntry(buffer, renew_at(batch), retention, born=batch.batch_id, version=over)
+            made = self._slots.install(entry)
+            if made is None and url is None:
+                self._ports.queues.delete(queue)
+            return made
 
     def _end(self, entry: WorkEntry) -> None:
         """Finish the deletion of a buffer whose record says that it is going."""
@@ -275,7 +270,3 @@ class BufferService:
         if entry.buffer.owned:
             self._ports.queues.delete(entry.buffer.queue)
         self._records.bury(entry)
-
-
-def _first_entry(buffer: Buffer, batch: Batch, retention: int, over: int) -> WorkEntry:
-    return WorkEntry(buffer, renew_at(batch), retention, born=batch.batch_id, version=over)
