@@ -71,11 +71,6 @@ class TestReading:
             cursor=None,
         )
 
-    def test_a_page_of_what_is_missing_replaces_the_page_before_and_nothing_else(self) -> None:
-        second = Frame.of(BATCH).lacking(((0, 2), (5, 6)), "next").lacking(((9, 12),), None)
-
-        assert second == replace(Frame.of(BATCH), missing=((9, 12),), cursor=None)
-
 
 class TestMark:
     @given(now=TIMES, ttl=TTLS)

@@ -203,21 +203,18 @@ def _latest(ports: Ports, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[
 PAGE: Final = 500
 """Failures whose messages are deleted together."""
 PAGES: Final = 10
-"""Pages that one call of ``forget`` deletes."""
+"""Pages that are deleted of a batch."""
 
 
-def forget(ports: Ports, batch: Batch) -> str | None:
+def forget(ports: Ports, batch: Batch) -> None:
     """Delete the messages of the first 5,000 failures of a batch that was removed, and as many results.
 
     Those of others go with the end of the batch's lifetime: rows by their time to live, objects by the rules
-    of the bucket.
+    of the bucket. Notes stay until they expire. It may be repeated, and run twice at once.
 
     Args:
         ports: the rows and the bucket.
         batch: its row.
-
-    Returns:
-        The cursor with which ``forget_page`` goes on; None if all messages are deleted.
     """
     for first in range(0, min(batch.items, PAGES * PAGE) if batch.results else 0, PAGE):
         rows = ports.parts.results(batch.batch_id, range(first, first + PAGE))
@@ -227,28 +224,9 @@ def forget(ports: Ports, batch: Batch) -> str | None:
         ports.parts.delete_results(batch.batch_id, rows)
     cursor: str | None = None
     for _ in range(PAGES):
-        cursor = forget_page(ports, batch.batch_id, cursor)
+        notes, cursor = ports.parts.failures(batch.batch_id, cursor=cursor, limit=PAGE)
+        ports.parts.delete_messages(batch.batch_id, [note.ordinal for note in notes if note.kept == IN_ROW])
+        if keys := [note.kept for note in notes if note.kept not in {"", IN_ROW}]:
+            ports.claims.delete(keys)
         if cursor is None:
             break
-    return cursor
-
-
-def forget_page(ports: Ports, batch_id: int, cursor: str | None = None) -> str | None:
-    """Delete the messages of a page of failures; their notes stay until they expire.
-
-    A page may be deleted again, and by two processes at once.
-
-    Args:
-        ports: the rows and the bucket.
-        batch_id: the batch, which was removed.
-        cursor: what the call for the page before returned.
-
-    Returns:
-        The cursor of the next page; None at the end.
-    """
-    notes, after = ports.parts.failures(batch_id, cursor=cursor, limit=PAGE)
-    ports.parts.delete_messages(batch_id, [note.ordinal for note in notes if note.kept == IN_ROW])
-    keys = [note.kept for note in notes if note.kept not in {"", IN_ROW}]
-    if keys:
-        ports.claims.delete(keys)
-    return after

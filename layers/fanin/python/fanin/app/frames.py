@@ -61,7 +61,8 @@ class FrameService:
         if frame.state is State.CLOSED and cursor is page.cursor is None and not page.ranges:
             # Nothing is missing, but the last receiver died before it could complete the frame.
             return Frame.of(self._ledger.verify(frame_id).batch)
-        return frame.lacking(tuple((found.start, found.stop) for found in page.ranges), page.cursor)
+        missing = tuple((found.start, found.stop) for found in page.ranges)
+        return replace(frame, missing=missing, cursor=page.cursor)
 
     def claim(self, tickets: Sequence[Ticket], *, lease: int = limits.DEFAULT_ENVELOPE_LEASE) -> list[Claim]:
         limits.at_most("claims", tickets, limits.MAX_CLAIMS)

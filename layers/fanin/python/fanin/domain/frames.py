@@ -7,7 +7,7 @@ handling it at the same time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -100,10 +100,6 @@ class Frame:
             totals=batch.totals,
             totals_exact=batch.totals_exact,
         )
-
-    def lacking(self, missing: tuple[tuple[int, int], ...], cursor: str | None) -> Frame:
-        """The same frame with a page of missing envelopes."""
-        return replace(self, missing=missing, cursor=cursor)
 
 
 @dataclass(frozen=True, slots=True)
