@@ -364,14 +364,13 @@ def _settling(done: int) -> Usage:
     return Usage(reads=words, invocations=words, gb_seconds=words * SLOW_GB * BASE_MS / 1000)
 
 
-def _requested(calls: float, *, access_log: bool = True) -> Usage:
+def _requested(calls: float) -> Usage:
     """So many requests to the API, answered by its function."""
-    line = METRICS_LINE + PER_LINE + (ACCESS_LINE + PER_LINE if access_log else 0)
     return Usage(
         api_requests=calls,
         invocations=calls,
         gb_seconds=calls * FAST_GB * BASE_MS / 1000,
-        log_bytes=calls * line,
+        log_bytes=calls * (METRICS_LINE + ACCESS_LINE + 2 * PER_LINE),
     )
 
 

@@ -114,14 +114,11 @@ class Gather:
         ready = batch.state is State.COMPLETE
         return event._replace(detail_type=names.GATHER_READY if ready else event.detail_type, detail=detail)
 
-    def end_if_enough(self, ledger: Ledger, batch: Batch, plan: ScatterPlan) -> bool:
+    def end_if_enough(self, ledger: Ledger, batch: Batch, plan: ScatterPlan) -> None:
         """End a scatter whose quorum has replied, unless all recipients have: then it completes by itself."""
-        if not self._enough(ledger, batch, plan):
-            return False
-        self._ports.batches.end(
-            batch.batch_id, State.COMPLETE, now=self._ports.clock.now(), sources=LIVE, partial=True
-        )
-        return True
+        if self._enough(ledger, batch, plan):
+            now = self._ports.clock.now()
+            self._ports.batches.end(batch.batch_id, State.COMPLETE, now=now, sources=LIVE, partial=True)
 
     def tally(self, ledger: Ledger, batch: Batch) -> tuple[int, int]:
         """Count exactly: recipients that replied, and recipients that failed.
