@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from fanin.app.ledger.failed import done_among
 from fanin.app.ledger.known_batches import check_issued
 from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports.parts import KeyRow
-from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, Mode, State
@@ -81,17 +81,9 @@ class Adding(Reading):
             raise InvalidItemId(f"item {item} is not of batch {batch_id}: an item adds to its own batch only")
         batch = self._known.current(batch_id)
         check_issued(block, batch)
-        if self._done_among(batch_id, [ordinal]):
+        if done_among(self.ports, batch_id, [ordinal]):
             raise ItemDone(f"item {item} is done, so it adds nothing more; drop this message")
         return batch, ordinal
-
-    def _done_among(self, batch_id: int, ordinals: Iterable[int]) -> set[int]:
-        """Those items whose own bit is clear; reads their words."""
-        width, bits = self.ports.tree.width, self.ports.tree.bits
-        places = {ordinal: WordKey(batch_id, 0, ordinal // width) for ordinal in ordinals}
-        words = self.ports.words.read(set(places.values()))
-        full = self.ports.tree.full
-        return {n for n, word in places.items() if not words.get(word, full) & bits[n % width]}
 
     def _sent(self, batch_id: int, start: int, stop: int) -> bool:
         """Whether a note says that the messages of a range of items were sent."""
@@ -144,7 +136,7 @@ class Adding(Reading):
     ) -> tuple[KeyedItem, ...]:
         """What the caller is told of each key; of several equal ones, the first is the one that was added."""
         there = [row for row in rows.values() if row.key not in added]
-        done = self._done_among(batch.batch_id, [row.ordinal for row in there])
+        done = done_among(self.ports, batch.batch_id, [row.ordinal for row in there])
         mine = [row.ordinal for row in there if by is not None and row.by == by and row.ordinal not in done]
         sent = {
             ordinal
@@ -178,7 +170,7 @@ class Adding(Reading):
         row = self.ports.parts.keys(batch_id, [checked_key(key)]).get(key)
         if row is None:
             raise KeyNotFound(f"batch {batch_id} has no item with the key {limits.shown(key)}")
-        done = batch.all_done or bool(self._done_among(batch_id, [row.ordinal]))
+        done = batch.all_done or bool(done_among(self.ports, batch_id, [row.ordinal]))
         return KeyedItem(key, _item_of(batch, row.ordinal), done=done)
 
     def _add(self, batch_id: int, count: int) -> Group:

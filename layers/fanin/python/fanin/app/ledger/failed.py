@@ -152,6 +152,14 @@ class Failed:
         return tuple(map(seen, batches))
 
 
+def done_among(ports: Ports, batch_id: int, ordinals: Iterable[int]) -> set[int]:
+    """Those items whose own bit is clear; reads their words."""
+    tree = ports.tree
+    leaves = {n: WordKey(batch_id, 0, n // tree.width) for n in ordinals}
+    words = ports.words.read(set(leaves.values()))
+    return {n for n, key in leaves.items() if not words.get(key, tree.full) & tree.bits[n % tree.width]}
+
+
 class Takings(NamedTuple):
     """Which failures may be taken.
 
@@ -304,10 +312,7 @@ class Held:
             return set(ordinals) - set(self._ports.parts.notes(batch_id, ordinals))
         if row is not None:
             return self.pending(row, ordinals)
-        tree = self._ports.tree
-        leaves = {n: WordKey(batch_id, 0, n // tree.width) for n in ordinals}
-        words = self._ports.words.read(set(leaves.values()))
-        return {n for n, key in leaves.items() if words.get(key, tree.full) & tree.bits[n % tree.width]}
+        return set(ordinals) - done_among(self._ports, batch_id, ordinals)
 
     def pending(self, batch: Batch, ordinals: Collection[int]) -> set[int]:
         """Those ordinals of which no bit is clear, neither their own nor one above it."""
