@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from fanin.app.ledger.known_batches import all_of
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import CloseWhen, State
 from fanin.domain.marks import Failure, ItemRange
@@ -192,7 +193,7 @@ def test_bits_of_one_word_are_cleared_as_done_and_as_failed_in_one_write(world: 
     key = WordKey(batch.batch_id, 0, 0)
 
     with world.costing(writes=1):
-        outcomes = world.ledger.settle({key: 0b0111}, failed={key: 0b0101})
+        outcomes = all_of(world.ledger.try_to_settle({key: 0b0111}, failed={key: 0b0101}))
 
     assert (outcomes[key].first, outcomes[key].tally.failed) == (0b0111, 2)
     assert world.ports.words.read_failed([key]) == {key: 0b0101}
@@ -205,7 +206,7 @@ class TestOverload:
         world.raise_at("words.clear", "before", Throttled("slow down"))
 
         with pytest.raises(Throttled):
-            world.ledger.settle({WordKey(batch.batch_id, 0, 1): 0b1})
+            all_of(world.ledger.try_to_settle({WordKey(batch.batch_id, 0, 1): 0b1}))
 
     def test_a_parent_that_is_throttled_leaves_the_children_that_finished_it(self, world: World) -> None:
         # Given a call that finishes word 0 and clears a bit of word 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from fanin.app.ledger.known_batches import all_of
 from fanin.app.ledger.settle import Brought, brought
 from fanin.app.ledger.watching import Watching
 from fanin.app.ports.words import Cleared, Tally, WordKey
@@ -83,7 +84,7 @@ class Clearing(Watching):
         live: dict[WordKey, int] = {}
         for batch_id, words in masks.items():
             live |= {} if batches[batch_id].state.terminal else words
-        outcomes = self.settle(live, brought=bringing) if live else {}
+        outcomes = all_of(self.try_to_settle(live, brought=bringing)) if live else {}
         return [self._cleared(batches[batch_id], words, outcomes) for batch_id, words in masks.items()]
 
     def _checked_values(

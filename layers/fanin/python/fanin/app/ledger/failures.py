@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from fanin.app.failures import load_messages, put_large
 from fanin.app.ledger.failed import READS
+from fanin.app.ledger.known_batches import all_of
 from fanin.app.ledger.reading import AROUND, Reading, ordinal_of
 from fanin.app.ledger.settle import brought
 from fanin.app.ports import Ports
@@ -229,7 +230,8 @@ class Leaving(Reading):
         leaves = self._tree.masks(note.ordinal for note in notes)
         masks = {WordKey(batch.batch_id, 0, number): mask for number, mask in leaves.items()}
         values = ((note.ordinal, dict(note.totals)) for note in notes)
-        cleared = self.settle(masks, failed=masks, brought=brought(batch, values, self._tree))
+        bringing = brought(batch, values, self._tree)
+        cleared = all_of(self.try_to_settle(masks, failed=masks, brought=bringing))
         if masks:
             self._known.touch(self._known.cached(batch.batch_id) or batch)
         return sum((masks[key] & found.first).bit_count() for key, found in cleared.items())

@@ -116,28 +116,6 @@ class Settling:
         self._failed = Failed(ports)
         self._held = Held(ports)
 
-    def settle(
-        self,
-        masks: Mapping[WordKey, int],
-        *,
-        failed: Mapping[WordKey, int] = NOTHING_FAILED,
-        brought: Brought = NOTHING_BROUGHT,
-    ) -> dict[WordKey, Cleared]:
-        """Clear bits, and settle what they finish; each word is written once, parents included.
-
-        Args:
-            masks: word → mask of bits to clear, on any levels, of any batches.
-            failed: word of level 0 → those of its bits that are also recorded as failed.
-            brought: what items bring to the totals of their batches.
-
-        Returns:
-            What the write of each word of ``masks`` found.
-
-        Raises:
-            Throttled, ServiceUnavailable: not all words could be written; repeat the whole call.
-        """
-        return all_of(self.try_to_settle(masks, failed=failed, brought=brought))
-
     def try_to_settle(
         self,
         masks: Mapping[WordKey, int],
@@ -145,7 +123,14 @@ class Settling:
         failed: Mapping[WordKey, int] = NOTHING_FAILED,
         brought: Brought = NOTHING_BROUGHT,
     ) -> dict[WordKey, Outcome]:
-        """Like ``settle``, but a word that the store cannot write now does not delay the others.
+        """Clear bits, and settle what they finish; each word is written once, parents included.
+
+        A word that the store cannot write now does not delay the others.
+
+        Args:
+            masks: word → mask of bits to clear, on any levels, of any batches.
+            failed: word of level 0 → those of its bits that are also recorded as failed.
+            brought: what items bring to the totals of their batches.
 
         Returns:
             What the write of each word of ``masks`` found; an error for a word that was not written, or
