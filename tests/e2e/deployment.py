@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import boto3
+from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.local import Stack
@@ -30,6 +31,14 @@ def eventually(look: Callable[[], T], within: float = 60) -> T:
         assert time.monotonic() < deadline, f"not true within {within} s; the last result was {found!r}"
         time.sleep(0.05)
     return found
+
+
+def denied(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except ClientError as error:
+        return error.response["Error"]["Code"].startswith("AccessDenied")
+    return False
 
 
 def api_caller(stack: Stack) -> boto3.Session:

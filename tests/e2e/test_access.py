@@ -22,7 +22,7 @@ from fanin.client.https.transport import SigV4, Urllib3Transport
 from fanin.domain.access import AccessGroup
 from fanin.errors import AccessDenied
 from fanin_cdk.route_paths import paths_of
-from tests.e2e.deployment import eventually
+from tests.e2e.deployment import denied, eventually
 
 pytestmark = pytest.mark.emulator
 
@@ -162,11 +162,3 @@ def test_everybody_who_is_not_allowed_is_refused_by_the_tables_too(stack, caller
     assert refused(caller) == [True, True, True]
     assert refused(deployment.session_of("acks")) == [False, True, True]
     assert refused(root) == [False, False, False]
-
-
-def denied(call: Callable[[], object]) -> bool:
-    try:
-        call()
-    except ClientError as error:
-        return error.response["Error"]["Code"].startswith("AccessDenied")
-    return False

@@ -16,7 +16,6 @@ from urllib.parse import urlencode
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
 
 from fanin import Failure, KeptMessage, OpenFrame, names
 from fanin.client.https.api import HttpsApi
@@ -27,7 +26,7 @@ from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.domain.directory import PutRoute, Register
 from fanin.local import Stack, down, up
-from tests.e2e.deployment import Deployment, api_caller, eventually
+from tests.e2e.deployment import Deployment, api_caller, denied, eventually
 
 pytestmark = pytest.mark.emulator
 
@@ -217,14 +216,6 @@ def writes(at: Deployed, batch_id: dict[str, Any]) -> dict[str, Callable[[], obj
         "send": lambda: sqs.send_message(QueueUrl=at.stack.ack_queue_url, MessageBody="x"),
         "upload": lambda: s3.put_object(Bucket=at.stack.claims_bucket, Key="x", Body=b"x"),
     }
-
-
-def denied(call: Callable[[], object]) -> bool:
-    try:
-        call()
-    except ClientError as error:
-        return error.response["Error"]["Code"].startswith("AccessDenied")
-    return False
 
 
 @pytest.mark.soak

@@ -18,8 +18,13 @@ from fanin.domain.batch import Batch, ChildFailures, Kind, Mode, OnDeadline, Ope
 from fanin.domain.failures import Tolerance
 from fanin.domain.marks import Done, Failure
 from fanin.domain.reports import FailedItem, Failures
-from tests.spans import spans
+from fanin.wire.items import MISSING_RANGE
 from tests.unit.app.conftest import World
+
+
+def spans(event: Event) -> list[list[int]]:
+    """Half-open ranges of the ordinals that are missing."""
+    return [[found.start, found.stop] for found in map(MISSING_RANGE.decode, event.detail["missing"])]
 
 
 def announced(world: World, batch: Batch) -> Event:
@@ -47,7 +52,7 @@ def test_removed_an_end_is_announced_in_full_after_its_batch_was_removed(world: 
     (event,) = world.memory.events.published
     assert (event.detail_type, event.detail["failed"]) == ("Batch Cancelled", 1)
     assert [failure["reason"] for failure in event.detail["failures"]] == ["no stock"]
-    assert spans(event.detail["missing"]) == [[2, 3]]
+    assert spans(event) == [[2, 3]]
 
 
 class TestParent:
@@ -319,7 +324,7 @@ class TestEvent:
         event = announced(world, batch)
 
         assert (event.id, event.detail_type) == (f"{batch.batch_id}.{state}", detail_type)
-        assert spans(event.detail["missing"]) == [[0, 2], [4, 9]]
+        assert spans(event) == [[0, 2], [4, 9]]
         assert event.detail["missing_more"] is False
 
     def test_lists_a_hundred_failures_and_ranges_and_quotes_256_characters_of_a_reason(self, world):
@@ -327,13 +332,14 @@ class TestEvent:
         world.fail(*group[::2], reason="r" * 257)
         world.ledger.cancel(batch.batch_id)
 
-        detail = announced(world, batch).detail
+        event = announced(world, batch)
+        detail = event.detail
 
         assert (detail["failed"], detail["failed_more"]) == (101, False)
         assert detail["failures"] == [
             {"ordinal": i, "item": group[i], "reason": "r" * 256} for i in range(0, 200, 2)
         ]
-        assert spans(detail["missing"]) == [[i, i + 1] for i in range(1, 200, 2)]
+        assert spans(event) == [[i, i + 1] for i in range(1, 200, 2)]
         assert detail["missing_more"] is True
 
     def test_counts_a_hundred_pages_of_failures_at_most(self, world: World) -> None:
