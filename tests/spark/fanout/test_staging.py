@@ -18,7 +18,7 @@ SOURCE = {"path": "there", "format": "parquet"}
 
 
 def staged(spark: SparkSession, folder: Path, rows: DataFrame) -> DataFrame:
-    return stage(spark, str(folder), SOURCE, lambda: rows).read(spark)
+    return stage(spark, str(folder), SOURCE, lambda: (rows, None)).read(spark)
 
 
 def assert_contiguous(numbered: DataFrame, rows: int) -> None:
@@ -33,7 +33,7 @@ def assert_contiguous(numbered: DataFrame, rows: int) -> None:
     assert (found["rows"], found["distinct"], found["first"], found["last"]) == (rows, rows, *ends)
 
 
-def never() -> DataFrame:
+def never() -> tuple[DataFrame, None]:
     raise AssertionError("what is staged is not made again")
 
 
@@ -63,9 +63,9 @@ def test_the_rows_of_a_driver_that_died_are_not_used(spark: SparkSession, tmp_pa
 
 def test_of_two_drivers_the_first_to_finish_counts_for_both(spark: SparkSession, tmp_path: Path) -> None:
     # Given a driver that finishes while another is still making its rows
-    def make() -> DataFrame:
-        faster.append(stage(spark, str(tmp_path), SOURCE, lambda: spark.range(4)))
-        return spark.range(4)
+    def make() -> tuple[DataFrame, None]:
+        faster.append(stage(spark, str(tmp_path), SOURCE, lambda: (spark.range(4), None)))
+        return spark.range(4), None
 
     faster: list[object] = []
 
@@ -83,7 +83,7 @@ def test_a_folder_belongs_to_one_input(spark: SparkSession, tmp_path: Path) -> N
 def test_a_folder_belongs_to_the_data_that_it_was_made_of(spark: SparkSession, tmp_path: Path) -> None:
     # Given rows of yesterday's data
     yesterday, today = ({"files": 1, "bytes": 9, "digest": digest * 64} for digest in "ab")
-    first = stage(spark, str(tmp_path), SOURCE, lambda: spark.range(3), data=lambda: yesterday)
+    first = stage(spark, str(tmp_path), SOURCE, lambda: (spark.range(3), yesterday), data=lambda: yesterday)
 
     # When there is other data at the same place, then it is not taken for the same
     with pytest.raises(
@@ -97,10 +97,10 @@ def test_a_folder_belongs_to_the_data_that_it_was_made_of(spark: SparkSession, t
 
 
 def test_data_that_changes_while_it_is_staged_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
-    seen = iter([{"digest": "a"}, {"digest": "b"}])
+    before, now = {"digest": "a"}, {"digest": "b"}
 
     with pytest.raises(ServiceUnavailable, match="changed while it was staged"):
-        stage(spark, str(tmp_path), SOURCE, lambda: spark.range(3), data=lambda: next(seen))
+        stage(spark, str(tmp_path), SOURCE, lambda: (spark.range(3), before), data=lambda: now)
     assert not (tmp_path / "staging.json").exists()
 
 

@@ -7,7 +7,7 @@ same item, and the ledger counts it once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -24,7 +24,7 @@ from fanin.spark.fanout.failed_rows import FailedRows, retrying, take_failed_row
 from fanin.spark.fanout.folder import SentMessages, check_key, note_batch
 from fanin.spark.fanout.opening import check_queue, check_url, default_key, open_batch, request_of
 from fanin.spark.fanout.sending import SendTarget, send, sent_before
-from fanin.spark.fanout.staging import Made, Staging, find_staging, left_out_name, stage
+from fanin.spark.fanout.staging import Data, Made, Staging, find_staging, left_out_name, stage
 from fanin.spark.fanout.summary import FannedOut, summarize, write_rejects
 from fanin.spark.inputs.footers import check_promised
 from fanin.spark.inputs.formats import Dataset
@@ -228,13 +228,15 @@ def _staged(spark: SparkSession, plan: FanOutPlan, rows: DataFrame | Dataset) ->
     # The folder may hold the dataset itself, but what is staged in it must not become a part of that.
     written = {left: "rejects (--rejects)", files.at("rows"): "folder (--staging)"}
 
-    def make() -> DataFrame:
+    def make() -> tuple[DataFrame, Data]:
         if not isinstance(rows, Dataset):
-            check_not_replaced(spark, "of the DataFrame", files_of(rows), written)
-            return bodies.of_rows(rows, plan.body, keys=plan.keys)
+            files = files_of(rows)
+            check_not_replaced(spark, "of the DataFrame", files, written)
+            return bodies.of_rows(rows, plan.body, keys=plan.keys), fingerprint(files) if files else None
         found = bodies.read(spark, rows, plan.body, written, plan.keys)
         opened.append(found.opened)
-        return found.rows
+        listed = found.opened.files
+        return found.rows, data() if listed is None else fingerprint(listed)
 
     def check(made: Made) -> None:
         if opened:
@@ -244,7 +246,7 @@ def _staged(spark: SparkSession, plan: FanOutPlan, rows: DataFrame | Dataset) ->
             counted = write_rejects(spark, found, left)
             plan.max_rejects.check(counted, made.rows + made.left, left, spark)
 
-    def data() -> Mapping[str, Any] | None:
+    def data() -> Data:
         try:
             if isinstance(rows, Dataset):
                 return fingerprint_of(spark, rows)

@@ -124,14 +124,19 @@ def take_failed_rows(
     def check(_made: Made) -> None:
         still_there(service, batch.batch_id, chosen)
 
-    def choose() -> DataFrame:
-        return _choose(spark, service, rows, batch, sent_from)
+    def choose() -> tuple[DataFrame, None]:
+        return _choose(spark, service, rows, batch, sent_from), None
 
     chosen = stage(spark, f"{folder}/{_CHOSEN}", source, choose, then=check)
     task = take_task(service, batch, f"dataset/{chosen.attempt}")
     earlier, given = EarlierBatch.of(batch), chosen.read(spark).select(*_ROWS.names)
     staging = stage(
-        spark, folder, source, lambda: given.mapInArrow(task, _ROWS), then=check, notes=earlier._asdict()
+        spark,
+        folder,
+        source,
+        lambda: (given.mapInArrow(task, _ROWS), None),
+        then=check,
+        notes=earlier._asdict(),
     )
     return Retried(earlier, staging, chosen.rows - staging.rows)
 

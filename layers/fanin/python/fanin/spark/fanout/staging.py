@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -39,6 +39,9 @@ ROWS_OF_A_FILE: Final = 25_000
 """Most rows of a file: what a task sends in some seconds if it reads a single one."""
 FEW_FILES: Final = 16
 """As many tasks may each read one file: the notes of what they sent are all read by ``fanin why``."""
+
+Data: TypeAlias = "Mapping[str, Any] | None"
+"""What tells data from other data in the same place, as JSON; None if that is not known."""
 
 _NOTE: Final = "staging.json"
 """The file that says what is staged."""
@@ -116,9 +119,9 @@ def stage(
     spark: SparkSession,
     folder: str,
     source: Mapping[str, Any],
-    make: Callable[[], DataFrame],
+    make: Callable[[], tuple[DataFrame, Data]],
     *,
-    data: Callable[[], Mapping[str, Any] | None] = lambda: None,
+    data: Callable[[], Data] = lambda: None,
     then: Callable[[Made], None] | None = None,
     notes: Mapping[str, Any] | None = None,
 ) -> Staging:
@@ -129,11 +132,10 @@ def stage(
         folder: where to; it belongs to this input until it is deleted. It may also hold what a driver that
             died left behind.
         source: everything that the rows depend on, as JSON: paths, formats, options.
-        make: gives the rows, which are evaluated once; not called if they are staged already. If they have
-            the columns of rejects, those with a ``reason`` are left out; and if they have keys, all rows of a
-            key but its first.
-        data: gives what tells the data that the rows are made of from other data in the same place, as JSON;
-            None if that is not known.
+        make: gives the rows, which are evaluated once, and what tells the data that they are made of; not
+            called if they are staged already. If they have the columns of rejects, those with a ``reason``
+            are left out; and if they have keys, all rows of a key but its first.
+        data: tells the data that is there now.
         then: called after the rows are written, and before they count as staged.
         notes: what the caller stores with the rows, as JSON.
 
@@ -146,11 +148,9 @@ def stage(
         ServiceUnavailable: the file system lost rows, or the data changed while it was staged.
     """
     files = Folder(spark, folder)
-    before = data()
-    found = _read(files, source, before)
-    if found is not None:
+    if (found := _read(files, source, data)) is not None:
         return found
-    rows = make()
+    rows, before = make()
     if taken := {PART, PLACE, ORDINAL} & set(rows.columns):
         raise InvalidRequest(f"rows with a column {taken.pop()!r} cannot be staged; rename it")
     made, schema, counts = _write(files, rows)
@@ -174,7 +174,7 @@ def stage(
         "notes": dict(notes or {}),
     }
     files.write(_NOTE, json.dumps(note), replace=False)
-    staged = _read(files, source, before)
+    staged = _read(files, source, lambda: before)
     if staged is None:
         raise ServiceUnavailable(f"{files.at(_NOTE)} was written and is not there; start again")
     return staged
@@ -191,10 +191,10 @@ def find_staging(spark: SparkSession, folder: str, source: Mapping[str, Any] | N
     Raises:
         InvalidRequest: the folder has rows of another source, or its note is damaged.
     """
-    return _read(Folder(spark, folder), source, None)
+    return _read(Folder(spark, folder), source, lambda: None)
 
 
-def _read(files: Folder, source: Mapping[str, Any] | None, data: Mapping[str, Any] | None) -> Staging | None:
+def _read(files: Folder, source: Mapping[str, Any] | None, data: Callable[[], Data]) -> Staging | None:
     text = files.read(_NOTE)
     if text is None:
         return None
@@ -212,10 +212,10 @@ def _read(files: Folder, source: Mapping[str, Any] | None, data: Mapping[str, An
     if source is not None and made_of != json.loads(json.dumps(dict(source))):
         raise other_input(files, made_of, source)
     # Data that is gone is not other data.
-    if staged is not None and data is not None and staged != dict(data):
+    if staged is not None and (now := data()) is not None and staged != dict(now):
         raise InvalidRequest(
             f"{files.path} holds the staging of other data at the same place: {_described(staged)} then, and"
-            f" {_described(data)} now. {what_to_do(files)}"
+            f" {_described(now)} now. {what_to_do(files)}"
         )
     return Staging(files.path, attempt, schema, counts, left, notes)
 
