@@ -41,7 +41,9 @@ from fanin.spark.ack.ledger_writes import mark
 from fanin.spark.ack.page_builder import popcount
 from fanin.spark.ack.page_merger import lift, merge
 from fanin.spark.ack.parquet_files import pages_from_files
+from fanin.spark.ack.schemas import MARK_SCHEMA
 from fanin.spark.ack.sql_items import normalize
+from fanin.spark.runtime.arrow import page
 
 FACTORS = {USUAL: (5.0, 1.2), FULL: (8.0, 2.5)}
 """Power of two → how many times as fast as plain SQL the strategies for Parquet and DataFrames must be."""
@@ -161,10 +163,7 @@ def billion(spark: SparkSession) -> Figure:
 
 def _mark(world: World, frame: DataFrame) -> None:
     """What the tasks do with their marks, on the ledger in memory."""
-    columns = zip(*frame.collect(), strict=True)
-    types = [pa.int64(), pa.int32(), pa.int64(), pa.int64()]
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-    for _ in mark([pa.RecordBatch.from_arrays(arrays, frame.columns)], world.ledger):
+    for _ in mark([page(MARK_SCHEMA, frame.collect())], world.ledger):
         pass
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from fanin.domain import ids
 from fanin.domain.batch import Batch
 from fanin.domain.ids import Block
 from fanin.domain.tree import Bits, Tree
+from fanin.spark.ack.page_merger import in_order
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.inputs.listing import FoundFile
 
@@ -43,10 +44,10 @@ def block(row: Batch, first: int, size: int) -> Block:
     return ids.issue(row.batch_id, first, size, row.salt)
 
 
-def items_of(marks: Iterable[tuple[int, int, int, int]]) -> Counter[tuple[int, int]]:
+def items_of(marks: Iterable[Sequence[Any]]) -> Counter[tuple[int, int]]:
     """Batch and ordinal of all items below marks, which have signed masks."""
     found: Counter[tuple[int, int]] = Counter()
-    for batch_id, level, number, mask in marks:
+    for batch_id, level, number, mask, *_ in marks:
         for bit in range(64):
             if mask >> bit & 1:
                 first = (number * 64 + bit) * 64**level
@@ -77,7 +78,7 @@ def shuffled(records: list[Any], tasks: int) -> list[list[Any]]:
         parts.setdefault(hash((row["batch_id"], (row["page"] or 0) >> 3)) % tasks, []).append(row)
     schema = records[0].schema
     for rows in parts.values():
-        rows.sort(key=lambda row: (row["batch_id"] or -1, row["page"] or -1, not row["failed"]))
+        rows[:] = in_order(rows)
     return [
         [pa.RecordBatch.from_pylist(rows[at : at + 10], schema=schema) for at in range(0, len(rows), 10)]
         for rows in parts.values()

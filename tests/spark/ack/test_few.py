@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,17 +20,19 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(few, "TASKS", 4)
 
 
-def test_what_comes_to_the_driver_does_not_grow_with_the_partitions(spark: SparkSession) -> None:
+def test_many_rows_in_small_partitions_are_not_few(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Given rows that are few in each partition, and many in all
     partitions, each = 4 * few.TASKS, 26
     rows = spark.range(0, partitions * each, 1, partitions).selectExpr("concat('order ', id) AS item")
     schema = InputSchema.of(rows.columns, None)
 
-    # When they are coalesced as few, then none of them comes to the driver, but that there are more
-    pages = few.pages_of_few(rows, schema, Given(())).collect()
-    assert len(pages) == few.TASKS
-    assert {page["detail"] for page in pages} == {few._MORE}
+    # When they are coalesced as few, then they are not, and nothing of them is merged
+    given: list[list[Any]] = []
+    monkeypatch.setattr(few, "in_order", given.append)
     assert few.coalesce_few(rows, schema, Given(())) is None
+    assert given == []
 
 
 def test_few_rows_in_many_partitions_are_few(spark: SparkSession) -> None:

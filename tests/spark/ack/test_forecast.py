@@ -12,7 +12,7 @@ def test_words_and_the_words_above_are_counted_each_once(spark: SparkSession) ->
     # Given words of two batches: neighbours below one word, one further away, and one of level 1
     marks = [(1, 0, number, 1) for number in range(100)] + [(1, 0, 64 * 64, 1), (1, 1, 1, 1), (2, 0, 0, 1)]
 
-    words, above = words_of(spark.createDataFrame(marks, MARKS))
+    words, above = words_of(spark.createDataFrame([(*mark, None) for mark in marks], MARKS))
 
     # Then there are 103. Above them are on level 1 the words 0, 1 and 64 of the one and 0 of the other, on 2
     # words 0 and 1, and 0, and on each level above one of each

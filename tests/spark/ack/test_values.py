@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.staged_rows import check_columns, sums, with_values
+from fanin.spark.ack.coalescing import Coalesced
+from fanin.spark.ack.sql_items import check_columns, with_values
+from tests.spark.given import Given
 
 EXACT = 2**53
 
@@ -87,6 +89,7 @@ def test_totals_need_names_and_columns(spark: SparkSession, totals: list[str], w
 
 
 def test_sums_may_be_larger_than_a_bigint(spark: SparkSession) -> None:
-    rows = spark.range(3_000).selectExpr(f"array({EXACT}L, null, -{EXACT}L) AS values")
+    rows = spark.range(3_000).selectExpr(f"array(array(id, {EXACT}L, null, -{EXACT}L)) AS brought")
+    found = Coalesced(0, {}, 0, 0, rows, ("a", "b", "c"), Given(()))
 
-    assert sums(rows, ("a", "b", "c")) == {"a": 3_000 * EXACT, "b": 0, "c": -3_000 * EXACT}
+    assert found.sums() == {"a": 3_000 * EXACT, "b": 0, "c": -3_000 * EXACT}

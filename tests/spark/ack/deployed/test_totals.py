@@ -85,7 +85,8 @@ def test_tasks_that_die_half_way_add_nothing_twice(
     rows = spark.range(ITEMS).selectExpr("id AS ordinal", "id + 1 AS rows")
     dying = faults.DyingService.of(service, tmp_path / "deaths")
 
-    done = acknowledge(rows, dying, work=str(tmp_path / "work"), batch_id=batch.batch_id, totals=["rows"])
+    work = str(tmp_path / "work")
+    done = acknowledge(rows, dying, work=work, batch_id=batch.batch_id, totals=["rows"], writers=2)
 
     # Then the sum is exact, though nothing was lifted above level 0
     assert faults.happened(tmp_path / "deaths") == faults.dying_of("mark")

@@ -16,8 +16,9 @@ from fanin.domain.batch import Batch, Mode
 from fanin.domain.tree import Bits, Tree
 from fanin.spark.ack.coalescer import Coalescer, chunks, coalesce_task
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import BatchReader, IssuedItems
-from fanin.spark.ack.page_merger import LIFTED, lift_task, lifted, merge_task
+from fanin.spark.ack.issued import BatchReader
+from fanin.spark.ack.page_merger import LIFTED, lift_high, merge_task
+from fanin.spark.ack.schemas import MARK_SCHEMA
 from fanin.spark.runtime.rejects import Reason
 from tests.spark.given import Given, batch, block, minimal, rows_of, shuffled
 
@@ -66,17 +67,10 @@ def merged(
         for row in rows
         if row["mask"]
     ]
-    above: dict[int, dict[int, int]] = {}
-    for batch_id, (level, number, mask) in marks:
-        if level == LIFTED:
-            words = above.setdefault(batch_id, {})
-            words[number] = words.get(number, 0) | mask
     low = [(batch_id, mark) for batch_id, mark in marks if mark.level < LIFTED]
-    roots = IssuedItems(source)
     high = [
         (batch_id, Bits(level, number, mask & MASK))
-        for batch_id, top in roots.top_levels(above).items()
-        for _, level, number, mask in lifted(batch_id, above[batch_id], top)
+        for batch_id, level, number, mask, _ in lift_high((r for r in rows if r["level"] == LIFTED), source)
     ]
     rejects = Counter((row["value"], row["reason"]) for row in rows if row["reason"])
     return low + high, rejects, sum(row["rows"] or 0 for row in rows)
@@ -219,7 +213,8 @@ def test_an_item_that_failed_is_not_acknowledged_too() -> None:
     schema = InputSchema(by_id=True)
     values = [ids_of(BATCHES[1], n) for n in range(64)]
     acked = coalesce_task(SOURCE, schema)([pa.RecordBatch.from_pydict({"item": values})])
-    failed = coalesce_task(SOURCE, schema, failed=True)([pa.RecordBatch.from_pydict({"item": values[63:]})])
+    record = pa.RecordBatch.from_pydict({"item": values[63:], "reason": ["torn"]})
+    failed = coalesce_task(SOURCE, schema)([record])
 
     marks, rejects, _ = merged([*acked, *failed], schema)
 
@@ -279,13 +274,9 @@ def test_levels_above_windows_are_lifted_to_the_root_and_no_further(items: int) 
     source = Given((batch(21, items),))
     windows = items // 64**3
     words = Tree().masks(range(windows))
-    rows = {
-        "batch_id": [21] * len(words),
-        "number": list(words),
-        "mask": [mask - (mask >> 63 << 64) for mask in words.values()],
-    }
+    rows = [{"batch_id": 21, "number": n, "mask": mask - (mask >> 63 << 64)} for n, mask in words.items()]
 
-    found = rows_of(lift_task(source)([pa.RecordBatch.from_pydict(rows)]))
+    found = [dict(zip(MARK_SCHEMA.names, mark, strict=True)) for mark in lift_high(rows, source)]
 
     # Then they are the cover by its definition, three levels up
     marks = {Bits(row["level"] - 3, row["number"], row["mask"] & MASK) for row in found}

@@ -7,16 +7,16 @@ from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import Row as SparkRow
 
 from fanin.domain.tree import Bits
 from fanin.errors import TooManyRejects
 from fanin.spark.ack import few
+from fanin.spark.ack.coalescer import coalesce_task
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.schemas import ArrowBatches
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.rejects import Reject, RejectLimit
+from fanin.spark.runtime.rejects import RejectLimit
 from tests.spark.given import Given, batch, items_of, minimal, rows_of, shuffled
 from tests.unit.spark.runtime.file_systems import FileSystem
 
@@ -25,60 +25,47 @@ GIVEN = Given((ROW,))
 ORDINALS = InputSchema(by_id=False, batch_id=7)
 
 
-def record(ordinals: list[int], fails: int | None = None) -> ArrowBatches:
-    flags = [place == fails for place in range(len(ordinals))]
-    return pa.RecordBatch.from_pydict(
-        {"ordinal": pa.array(ordinals, pa.int64()), "_fails": pa.array(flags, pa.bool_())}
-    )
+def record(ordinals: list[int]) -> ArrowBatches:
+    return pa.RecordBatch.from_pydict({"ordinal": pa.array(ordinals, pa.int64())})
 
 
-def test_a_task_gives_the_pages_of_few_rows() -> None:
-    task = few.coalesce_few_task(GIVEN, ORDINALS, rows=5)
-    rows = rows_of(task([record([1, 2]), record([]), record([70_000, 3, -1])]))
-    assert sorted(row["page"] for row in rows if row["bits"]) == [0, 0, 2]
-    assert [row["reason"] for row in rows if row["reason"]] == ["foreign"]
-    assert [row["rows"] for row in rows if row["rows"] is not None] == [5]
+def test_a_task_stops_reading_where_there_are_too_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fanin.spark.ack.coalescer._CHUNK", 1)
 
-
-@pytest.mark.parametrize(
-    "records", [[record([1, 2]), record([3, 4, 5, 6])], [record([1, 2]), record([3, 4], fails=1)]]
-)
-def test_a_task_gives_nothing_of_many_rows_or_of_rows_that_fail(records: list[ArrowBatches]) -> None:
-    (row,) = rows_of(few.coalesce_few_task(GIVEN, ORDINALS, rows=5)(records))
-    assert (row["bits"], row["rows"], row["reason"], row["detail"]) == (None, None, None, few._MORE)
-
-
-def test_a_task_stops_reading_where_there_are_too_many_rows() -> None:
     def records():
         yield record([1, 2])
         yield record([3])
         raise AssertionError("it read on")
 
-    assert len(rows_of(few.coalesce_few_task(GIVEN, ORDINALS, rows=2)(records()))) == 1
+    rows = rows_of(coalesce_task(GIVEN, ORDINALS, most=2)(records()))
+    assert [row["rows"] for row in rows if row["rows"] is not None] == [3]
 
 
 def test_the_driver_lifts_to_the_minimal_cover() -> None:
     # Given whole windows of a batch, the whole batch but one item, and single items
     chosen = [*range(262_144), *range(262_200, 300_000, 3)]
-    pages = list(few.coalesce_few_task(GIVEN, ORDINALS, rows=10**6)([record(chosen)]))
+    pages = list(coalesce_task(GIVEN, ORDINALS)([record(chosen)]))
     (records,) = shuffled(pages, 1)
     merged = rows_of(merge_task(GIVEN, ORDINALS)(records))
 
-    marks = [tuple(row.values()) for row in few._marks(merged, GIVEN).to_pylist()]
+    found = few.few_words(merged, GIVEN, rows=len(chosen))
+    marks = [tuple(row.values()) for row in found.marks.to_pylist()]
 
     assert sorted(items_of(marks)) == [(7, n) for n in chosen]
     # And what is below one word is written together, so that the word above is written once
     assert marks == sorted(marks, key=lambda one: (one[2] << 6 * one[1], one[1]))
-    unsigned = {Bits(level, number, mask & (1 << 64) - 1) for _, level, number, mask in marks}
+    unsigned = {Bits(level, number, mask & (1 << 64) - 1) for _, level, number, mask, _ in marks}
     assert unsigned == minimal(set(chosen), 3)
 
 
 def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a row to mark, and one that is left out
-    found = few.Few(2, marks=pa.RecordBatch.from_pylist([]), rejects=[Reject("x", "malformed", "why")])
-    rows = SimpleNamespace(columns=["item"], sparkSession=FileSystem().session())
+    left_out = {"value": "x", "reason": "malformed", "detail": "why"}
+    found = few.Few(2, [left_out], marks=pa.RecordBatch.from_pylist([]))
+    rows = SimpleNamespace(columns=["item"], schema=None, sparkSession=FileSystem().session())
     monkeypatch.setattr(few, "with_names", lambda rows, _names: rows)
     monkeypatch.setattr(few, "coalesce_few", lambda *_: found)
+    monkeypatch.setattr(few, "check_columns", lambda *_: ())
     monkeypatch.setattr(few, "mark", lambda *_: pytest.fail("it was marked"))
     monkeypatch.setattr(rejects, "check_rejects_folder", lambda *_: None)
     monkeypatch.setattr(rejects, "_find_commonest", lambda *_: "")
@@ -101,12 +88,12 @@ def test_the_batches_of_all_items_are_read_at_once() -> None:
             "batch_id": pa.array([row.batch_id for row in rows], pa.int64()),
             "ordinal": pa.array([1] * 300, pa.int64()),
             "raw": pa.array([None] * 300, pa.string()),
-            "_fails": [False] * 300,
         }
     )
-    pages = rows_of(few.coalesce_few_task(given, schema, rows=300)([record]))
+    (records,) = shuffled(list(coalesce_task(given, schema)([record])), 1)
 
-    found = few._merged([SparkRow(**page) for page in pages], schema, counting)
+    merged = rows_of(merge_task(given, schema)(records))
+    found = few.few_words(merged, counting, rows=300)
 
     assert found.marks.num_rows == 300
     assert len(reads) <= 2

@@ -17,7 +17,7 @@ from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import Throttled
-from fanin.spark.ack.ledger_writes import fail, mark, write_task
+from fanin.spark.ack.ledger_writes import FAILURE, fail, mark, write_task
 from fanin.spark.ack.schemas import MARK_SCHEMA
 from fanin.spark.runtime.arrow import page
 
@@ -41,16 +41,11 @@ def opened(ledger: LedgerService, items: int) -> tuple[Batch, Group]:
 
 
 def marks_of(batch_id: int, marks: list[Bits]) -> Any:
-    return page(MARK_SCHEMA, [(batch_id, *one[:2], one.mask - (one.mask >> 63 << 64)) for one in marks])
+    return page(MARK_SCHEMA, [(batch_id, *one[:2], one.mask - (one.mask >> 63 << 64), None) for one in marks])
 
 
 def failures_of(rows: list[tuple[int, int, str | None, str]]) -> Any:
-    batch_id, ordinal, item, why = zip(*rows, strict=True)
-    types = [pa.int64(), pa.int64(), pa.string(), pa.string()]
-    arrays = [
-        pa.array(column, kind) for column, kind in zip((batch_id, ordinal, item, why), types, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, ["batch_id", "ordinal", "item", "why"])
+    return page(FAILURE, [(*row, None) for row in rows])
 
 
 def results(calls: Iterator[list[Any]]) -> list[dict[str, Any]]:
@@ -245,4 +240,4 @@ class TestTotals:
 
 def with_brought(record: Any, brought: list[list[list[int | None]] | None]) -> Any:
     column = pa.array(brought, pa.list_(pa.list_(pa.int64())))
-    return pa.RecordBatch.from_arrays([*record.columns, column], [*record.schema.names, "brought"])
+    return pa.RecordBatch.from_arrays([*record.columns[:4], column], schema=MARK_SCHEMA)

@@ -70,12 +70,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return calls
 
 
-def test_micro_batches_with_totals_go_the_long_way(monkeypatch, asked):
-    monkeypatch.setattr(stream, "acknowledge_few", lambda *_, **__: DONE)
-    stream.ack_stream(object(), work="/scratch", totals=["rows"])(Rows(), 5)
-    assert len(asked) == 1
-
-
 def test_a_micro_batch_that_fails_is_not_kept_in_memory(monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError

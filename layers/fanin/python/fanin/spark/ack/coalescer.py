@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import NullType
 
 from fanin.domain.ids import Block
+from fanin.domain.limits import MAX_REASON
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
+from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Item, Refused, find_items
 from fanin.spark.ack.numpy_items import IdColumns, decoded
-from fanin.spark.ack.page_builder import Ints, PageBuilder, Rows
+from fanin.spark.ack.page_builder import PAGE_BITS, Ints, PageBuilder, Rows
 from fanin.spark.ack.schemas import PAGES, page_records
 from fanin.spark.runtime.arrow import ArrowBatches, Task
 from fanin.spark.runtime.rejects import Reason
@@ -31,16 +32,10 @@ _NONE: Final = Block(0, 0, 0, 0)
 
 
 class Coalescer:
-    """Coalesces one task's share, within bounded memory.
+    """Coalesces one task's share, within bounded memory."""
 
-    Args:
-        batches: where batches are read.
-        schema: of the rows.
-        failed: the rows name items that failed.
-    """
-
-    def __init__(self, batches: BatchReader, schema: InputSchema, *, failed: bool = False) -> None:
-        self._issued, self._schema, self._failed = IssuedItems(batches), schema, failed
+    def __init__(self, batches: BatchReader, schema: InputSchema, totals: Sequence[str] = ()) -> None:
+        self._issued, self._schema, self._totals = IssuedItems(batches), schema, totals
         self._rows = self._rejected = 0
         self._builder = PageBuilder()
         self._names: list[str | None] = []
@@ -51,11 +46,16 @@ class Coalescer:
         self._waiting = 0
 
     def add(self, chunk: ArrowBatches) -> Iterator[ArrowBatches]:
-        """Take some rows, and give the pages and rejects that have come out."""
-        columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
-        rows = self._by_id(columns["item"]) if self._schema.by_id else self._ordinals(columns)
+        """Take some rows, and give the pages, single items and rejects that have come out."""
         self._rows += chunk.num_rows
-        yield from rows
+        if "values" in chunk.schema.names:
+            yield from self._singles(chunk)
+            return
+        if "reason" in chunk.schema.names:
+            fails = chunk.column("reason").is_valid()
+            yield from self._singles(chunk.filter(fails))
+            chunk = chunk.filter(pc.invert(fails))
+        yield from self._by_id(chunk.column("item")) if self._schema.by_id else self._ordinals(chunk)
         if len(self._keys) > _KEYS:
             yield from self._repeated(self._builder.flush())
         yield from self._pages()
@@ -101,16 +101,11 @@ class Coalescer:
 
         yield from self._take(prefixes, self._issued.blocks(prefixes), codes, indices, show)
 
-    def _ordinals(self, rows: Mapping[str, Any]) -> Iterator[ArrowBatches]:
-        numbers = [rows[name] for name in self._schema.columns]
+    def _ordinals(self, rows: ArrowBatches) -> Iterator[ArrowBatches]:
+        numbers = [rows.column(name) for name in self._schema.columns]
         if any(column.null_count for column in numbers):
             named = reduce(pc.and_, [column.is_valid() for column in numbers])
-            others = pa.table(dict(rows)).filter(pc.invert(named)).to_pylist()
-            ragged = [row["raw"] for row in others if row.get("raw") is not None]
-            yield self._rejects(ragged, Reason.MALFORMED, "it is not a whole number")
-            empty = [row for row in others if row.get("raw") is None]
-            values = [self._schema.row_json(row.get("batch_id"), row["ordinal"]) for row in empty]
-            yield self._rejects(values, Reason.NULL, "the ordinal or the batch id is null")
+            yield from self._singles(rows.filter(pc.invert(named)))
             numbers = [column.filter(named) for column in numbers]
         indices = numbers[-1].to_numpy()
         if not len(indices):
@@ -204,16 +199,64 @@ class Coalescer:
                 )
             yield self._rejects(shown, Reason.DUPLICATE, REPEATED)
 
+    def _singles(self, rows: ArrowBatches) -> Iterator[ArrowBatches]:
+        """Give the items that have failed, or bring something, one by one."""
+        for first in range(0, rows.num_rows, _PIECE):
+            some = rows.slice(first, _PIECE)
+            columns = {name: some.column(name) for name in some.schema.names}
+            given, rejects = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+            for shown, item, why, values, odd in self._looked_at(columns, some.num_rows):
+                refused = item if isinstance(item, Refused) else self._judge(item, why, values, odd)
+                if refused:
+                    rejects.append((shown, *refused))
+                elif isinstance(item, Item):
+                    reason = None if why is None else why.decode()[:MAX_REASON]
+                    given.append((*item, reason, values, shown))
+            if rejects:
+                yield self._rejects(*zip(*rejects, strict=True))
+            if given:
+                names = ("batch_id", "ordinal", "why", "values", "value")
+                named = dict(zip(names, zip(*given, strict=True), strict=True))
+                pages = [ordinal >> PAGE_BITS for ordinal in named["ordinal"]]
+                yield page_records(len(given), page=pages, **named)
+
+    def _looked_at(self, columns: Mapping[str, Any], count: int) -> Iterator[tuple[Any, ...]]:
+        """Each row as it came, its item, the bytes of its reason, its values, and what is odd about them."""
+        nothing = [None] * count
+        if self._schema.by_id:
+            shown = names = decoded(columns["item"])
+        else:
+            raw = columns["raw"].to_pylist() if "raw" in columns else nothing
+            ordinals, given = columns["ordinal"].to_pylist(), self._schema.batch_id
+            batches = columns["batch_id"].to_pylist() if given is None else [given] * count
+            rows = list(zip(raw, batches, ordinals, strict=True))
+            names = [text or (None if None in (b, o) else f"{b}:{o}") for text, b, o in rows]
+            shown = [text or self._schema.row_json(b, o) for text, b, o in rows]
+        items = find_items(names, self._issued, by_id=self._schema.by_id)
+        whys = columns["reason"].cast(pa.large_binary()).to_pylist() if "reason" in columns else nothing
+        values, odd = (
+            columns[name].to_pylist() if name in columns else nothing for name in ("values", "odd")
+        )
+        return zip(shown, items, whys, values, odd, strict=True)
+
+    def _judge(self, item: Item, why: bytes | None, values: Any, odd: str | None) -> Refused | None:
+        """Why a row is left out for its reason, or for what its item brings."""
+        try:
+            (why or b"").decode()
+        except UnicodeDecodeError:
+            return Refused(Reason.MALFORMED, "the reason has bytes that are not UTF-8")
+        if odd is not None:
+            return Refused(Reason.MALFORMED, odd)
+        known = self._issued.totals(item.batch_id)
+        for name, value in zip(self._totals, values or (), strict=False):
+            if value is not None and name not in known:
+                return Refused(Reason.FOREIGN, f"batch {item.batch_id} has no total {name}")
+        return None
+
     def _rejects(
         self, values: Any, reason: Reason | Sequence[Reason], detail: str | Sequence[str]
     ) -> ArrowBatches:
-        """Make rejects.
-
-        Args:
-            values: the rows as they came.
-            reason: one for all of them, or one each.
-            detail: likewise.
-        """
+        """Make rejects."""
         count = len(values)
         self._rejected += 1
         return page_records(
@@ -233,12 +276,12 @@ class Coalescer:
                 batch_id=[self._blocks[page.key].batch_id for page in some],
                 page=[page.number for page in some],
                 bits=[page.bits for page in some],
-                failed=[self._failed] * len(some),
                 value=[self._names[page.key] for page in some],
             )
 
 
 _CHUNK: Final = 1 << 20
+_BYTES: Final = 64 << 20
 _PIECE: Final = 1 << 15
 """Most ids that are split at once: few enough for the core's cache, enough to make numpy's calls cheap.
 
@@ -246,22 +289,27 @@ Files give fewer at a time (``parquet_files._IDS``), the ack job as many (``jobs
 """
 
 
-def coalesce_task(batches: BatchReader, schema: InputSchema, *, failed: bool = False) -> Task:
+def coalesce_task(
+    batches: BatchReader, schema: InputSchema, totals: Sequence[str] = (), *, most: int | None = None
+) -> Task:
     """Make the function of a task that coalesces.
 
     Args:
         batches: where tasks read batches.
         schema: of the rows. They have its columns, with nulls anywhere, and perhaps ``raw``: the row as it
-            came, where its columns are not whole numbers.
-        failed: the rows name items that failed.
-
-    Returns:
-        A function that gives rows of ``PAGES``.
+            came, where its columns are not whole numbers; ``reason``, where its item has failed; and
+            ``values`` and ``odd`` of ``sql_items.with_values``.
+        totals: names of the totals that the values are for.
+        most: rows after which the task gives up; then it says that there are more, and no more.
     """
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        coalescer = Coalescer(batches, schema, failed=failed)
+        coalescer, count = Coalescer(batches, schema, totals), 0
         for chunk in _pieces(records) if schema.by_id else chunks(records):
+            count += chunk.num_rows
+            if most is not None and count > most:
+                yield page_records(1, rows=[count])
+                return
             yield from coalescer.add(chunk)
         yield from coalescer.finish()
 
@@ -269,16 +317,16 @@ def coalesce_task(batches: BatchReader, schema: InputSchema, *, failed: bool = F
 
 
 def chunks(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-    """Join record batches to about a million rows each."""
+    """Join record batches to about a million rows each, unless they are large."""
     waiting: list[ArrowBatches] = []
-    size = 0
+    rows = size = 0
     for record in records:
         waiting.append(record)
-        size += record.num_rows
-        if size >= _CHUNK:
+        rows, size = rows + record.num_rows, size + record.nbytes
+        if rows >= _CHUNK or size >= _BYTES:
             yield from _joined(waiting)
-            waiting, size = [], 0
-    if size:
+            waiting, rows, size = [], 0, 0
+    if rows:
         yield from _joined(waiting)
 
 
@@ -296,17 +344,16 @@ def _joined(records: list[ArrowBatches]) -> list[ArrowBatches]:
 
 
 def pages_from_rows(
-    rows: DataFrame, schema: InputSchema, batches: BatchReader, *, failed: bool = False
+    rows: DataFrame,
+    schema: InputSchema,
+    batches: BatchReader,
+    totals: Sequence[str] = (),
+    *,
+    most: int | None = None,
 ) -> DataFrame:
-    """Make ``PAGES`` of a DataFrame that ``sql_items.normalize`` gave.
-
-    Args:
-        rows: the DataFrame.
-        schema: how it names items.
-        batches: where tasks read batches.
-        failed: the rows name items that failed.
-    """
+    """Make ``PAGES`` of a DataFrame that ``sql_items.normalize`` gave; as ``coalesce_task``."""
     # Handing a row to Python costs more than everything that is done with it: hand over what differs.
-    ragged = not schema.by_id and not isinstance(rows.schema["raw"].dataType, NullType)
-    columns = [*schema.columns, *(["raw"] if ragged else [])]
-    return rows.select(*columns).mapInArrow(coalesce_task(batches, schema, failed=failed), PAGES)
+    also = [name for name in ("raw", "reason", "values", "odd") if name in rows.columns]
+    given = [name for name in also if not isinstance(rows.schema[name].dataType, NullType)]
+    task = coalesce_task(batches, schema, totals, most=most)
+    return rows.select(*schema.columns, *given).mapInArrow(task, PAGES)

@@ -1,61 +1,86 @@
 """From the rows of a run to the words that it clears: staged, coalesced, merged, and lifted.
 
 Rows may be others when they are evaluated again: because of a clock, or of a function that fails now and
-then. So they are evaluated once, and written before anything follows from them: as pages, which are small, or
-as they are where several steps read them. What is written is that of one attempt of each task, whatever
-executors are lost later. Only files are read by several steps, since these do not change; what their footers
-promise is compared with what was read.
+then. So they are evaluated once, and what tasks make of them is written before anything follows from it: what
+one attempt of each task gave, whatever executors are lost later. Only files that tasks read themselves may be
+read again, since these do not change.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from os import PathLike
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import NullType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.few import TASKS
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import StoredBatches
+from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.page_merger import lift, merge
 from fanin.spark.ack.parquet_files import ParquetFiles, pages_from_files
-from fanin.spark.ack.sql_items import normalize
-from fanin.spark.ack.staged_rows import check_columns, no_rows, stage_rows, with_brought
-from fanin.spark.inputs.footers import promised_rows
+from fanin.spark.ack.sql_items import check_columns, normalize
 from fanin.spark.inputs.formats import Dataset, DatasetFormat
 from fanin.spark.inputs.names import case_sensitive, with_names
 from fanin.spark.inputs.opening import Opened, open_input
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
+from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import say
 from fanin.spark.runtime.rejects import RejectLimit, check_rejects_folder, rejects_folder, write_rejects
 from fanin.spark.runtime.service import Service
-from fanin.spark.runtime.session import classic
+from fanin.spark.runtime.session import classic, session_of
 from fanin.spark.runtime.unreadable import marked
+from fanin.spark.runtime.values import whole
 
-WORK: Final = ("given", "rows", "failures", "pages", "merged", "failed")
+WORK: Final = ("pages", "merged", "failed")
 """What steps pass to each other, in the work folder."""
-_FAILED: Final = "_failed"
-_DONE: Final = "_done"
 
 
 class Given(NamedTuple):
-    """What a run was given."""
+    """The arguments of a run as they are meant; ``small`` says whether the rows may be few."""
 
     rows: DataFrame
     service: Service
     work: str
+    rejects: str
     batch_id: int | None
-    files: ParquetFiles | None
-    rejects: str | None
     totals: Sequence[str]
     max_rejects: RejectLimit
+    files: ParquetFiles | None = None
+    small: bool = False
+
+
+def given_of(
+    what: str,
+    rows: DataFrame | Dataset,
+    service: Service | None,
+    work: str | PathLike[str],
+    *,
+    rejects: str | PathLike[str] | None,
+    batch_id: Any,
+    ordinals: bool,
+    totals: Sequence[str],
+    max_rejects: Any,
+) -> Given:
+    """Read the arguments of a run, as ``acknowledge`` takes them."""
+    folder = path_of("work", work).rstrip("/")
+    left_out = rejects_folder(None if rejects is None else path_of("rejects", rejects), folder)
+    batch_id = None if batch_id is None else whole("batch_id", batch_id)
+    limit = RejectLimit.of(max_rejects)
+    spark = classic(session_of(rows), what)
+    files, small = None, False
+    if isinstance(rows, Dataset):
+        replaced = {left_out: "rejects (--rejects)"}
+        replaced |= {f"{folder}/{one}": "work (--work)" for one in WORK}
+        by_ordinal = ordinals or batch_id is not None
+        rows, files, small = _open(spark, rows, totals, replaced, by_ordinal=by_ordinal)
+    service = service or Service.from_env()
+    return Given(rows, service, folder, left_out, batch_id, totals, limit, files, small)
 
 
 class Coalesced(NamedTuple):
@@ -66,11 +91,9 @@ class Coalesced(NamedTuple):
         rejects: rows that are left out, by reason.
         failed: items that fail.
         words: about how many words there are to clear, and not fewer.
-        merged: rows of ``MERGED``, of which these words are.
-        marks: rows of ``MARKS``, with what their items bring if there are totals.
-        good: rows of ``STAGED`` that fail their items.
-        valid: rows of ``STAGED`` that are no rejects.
+        merged: rows of ``MERGED``, which has these words, and the failures.
         totals: names of totals.
+        batches: where batches are read.
     """
 
     rows: int
@@ -78,103 +101,59 @@ class Coalesced(NamedTuple):
     failed: int
     words: int
     merged: DataFrame
-    marks: DataFrame
-    good: DataFrame
-    valid: DataFrame
     totals: Sequence[str]
+    batches: BatchReader
+
+    @property
+    def marks(self) -> DataFrame:
+        """Rows of ``MARKS``."""
+        return lift(self.merged, self.batches)
+
+    def sums(self) -> dict[str, int]:
+        """The sum of each total over all items."""
+        if not self.totals:
+            return {}
+        each = self.merged.select(F.explode("brought").alias("one"))
+        places = range(1, len(self.totals) + 1)
+        found = each.agg(*(F.sum(F.col("one")[place].cast("decimal(38,0)")) for place in places)).collect()[0]
+        return {name: int(number or 0) for name, number in zip(self.totals, found, strict=True)}
 
 
 def coalesce(given: Given) -> Coalesced:
-    """Find the words that a run is to clear and the items that it fails, and write the rejects.
-
-    Raises:
-        InvalidRequest: as ``acknowledge``.
-        TooManyRejects: too many rows are left out.
-    """
-    spark, batches = classic(given.rows.sparkSession, "acknowledge"), StoredBatches(given.service)
-    rejected = rejects_folder(given.rejects, given.work)
+    """Find the words that a run is to clear and the items that it fails, and write the rejects."""
+    spark, batches = given.rows.sparkSession, StoredBatches(given.service)
     # Early, so that a run does not read everything and fail then.
     work = [f"{given.work}/{name}" for name in WORK]
-    check_apart(spark, "rejects", rejected, work)
-    check_rejects_folder(spark, rejected)
+    check_apart(spark, "rejects", given.rejects, work)
+    check_rejects_folder(spark, given.rejects)
     for folder in work:
         check_replaceable(spark, folder)
     rows = with_names(given.rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
     totals = check_columns(given.totals, rows.schema)
     schema = InputSchema.of(rows.columns, given.batch_id)
     reasons = "reason" in rows.columns
-    rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
-    expected = None
-    if reasons or totals:
-        if given.files:
-            expected = promised_rows(spark, given.files.system, given.files.sizes)
-        else:
-            rows = replace_dataset(_storable(rows), f"{given.work}/given")
-            expected = rows.count()
-    staged, bad = no_rows(rows), Counter[str]()
-    if totals or reasons:
-        some, name = (rows, "rows") if totals else (rows.where("reason IS NOT NULL"), "failures")
-        staged = stage_rows(some, schema, batches, f"{given.work}/{name}", totals=totals)
-        kind = F.coalesce("reason", F.when(F.col("why").isNotNull(), F.lit(_FAILED)).otherwise(F.lit(_DONE)))
-        bad.update(dict(staged.groupBy(kind).count().collect()))
-    failed, _ = bad.pop(_FAILED, 0), bad.pop(_DONE, 0)
-    valid = staged.where("reason IS NULL")
-    good, done = valid.where("why IS NOT NULL"), valid.where("why IS NULL")
-    acks = done if totals else rows.where("reason IS NULL") if reasons else rows
     if given.files and not totals and given.files.readable(schema):
         pages = pages_from_files(spark, given.files, schema, batches, reasons=reasons)
     else:
-        pages = pages_from_rows(normalize(acks.select(*schema.columns), schema), schema, batches)
-    if not (given.files or reasons or totals):
+        rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
+        pages = pages_from_rows(normalize(rows, schema, totals), schema, batches, totals)
         pages = replace_dataset(pages, f"{given.work}/pages")
-    if failed:  # they are merged too, to find items that are both done and failed
-        pages = pages.unionByName(pages_from_rows(good, schema, batches, failed=True))
     merged = replace_dataset(merge(pages, schema, batches), f"{given.work}/merged")
-    columns = ["value", "reason", "detail"]
-    left_out = merged.where("reason IS NOT NULL").select(columns)
-    left_out = left_out.unionByName(staged.where("reason IS NOT NULL").select(columns))
-    counts = F.count(F.lit(1)), F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask")
+    counts = F.count(F.lit(1)), F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask"), F.count("why")
     found = merged.groupBy("reason").agg(*counts).collect()
-    again = Counter({reason: count for reason, count, _, _ in found if reason is not None})
-    counted = write_rejects(left_out, rejected, bad + again)
-    read = sum(rows for _, _, rows, _ in found) + bad.total()
-    if expected is not None and read != expected:
-        raise InvalidRequest(
-            f"there are {expected} rows, and {read} were read: a file is damaged or changes while it is read;"
-            " start again when nobody writes to it. No item was acknowledged or failed"
-        )
-    given.max_rejects.check(counted, read, rejected, spark)
-    lifted = lift(merged, batches)
-    return Coalesced(
-        rows=read,
-        rejects=counted,
-        failed=failed,
-        words=sum(words for _, _, _, words in found),
-        merged=merged,
-        marks=with_brought(lifted, done) if totals else lifted,
-        good=good,
-        valid=valid,
-        totals=totals,
-    )
-
-
-def _storable(rows: DataFrame) -> DataFrame:
-    """The rows with types that Parquet has: nothing but nulls is text, and so is any reason."""
-    return rows.select(
-        *(
-            F.col(field.name).cast("string").alias(field.name)
-            if field.name == "reason" or isinstance(field.dataType, NullType)
-            else field.name
-            for field in rows.schema
-        )
-    )
+    read, words, failed = (sum(row[place] for row in found) for place in (2, 3, 4))
+    left_out = merged.where("reason IS NOT NULL").select("value", "reason", "detail")
+    counted = {reason: count for reason, count, *_ in found if reason is not None}
+    counted = write_rejects(left_out, given.rejects, counted)
+    given.max_rejects.check(counted, read, given.rejects, spark)
+    return Coalesced(read, counted, failed, words, merged, totals, batches)
 
 
 SMALL: Final = 4 * 2**20
 """Most bytes of all files for which it is tried whether their rows are few."""
 
 
-def open_acks(
+def _open(
     spark: SparkSession,
     dataset: Dataset,
     totals: Sequence[str],
@@ -184,19 +163,9 @@ def open_acks(
 ) -> tuple[DataFrame, ParquetFiles | None, bool]:
     """Open a dataset of acknowledgements.
 
-    Args:
-        spark: the session.
-        dataset: the dataset.
-        totals: that items bring something to.
-        replaced: as for ``open_input``.
-        by_ordinal: objects of JSON have an ordinal, and no item.
-
     Returns:
         The rows, with the columns that name items; the files, if tasks can read them themselves; and whether
         the rows may be few.
-
-    Raises:
-        InvalidRequest: the dataset cannot be read.
     """
     name, other = ("ordinal", "item") if by_ordinal else ("item", "ordinal")
     fields = list(dict.fromkeys((name, other, "batch_id", "reason", *totals)))
@@ -213,11 +182,7 @@ def open_acks(
 
 
 def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:
-    """Refuse a total that no object of JSON has, since any text would have it as a field.
-
-    Raises:
-        InvalidRequest: no row has a value for a total.
-    """
+    """Refuse a total that no object of JSON has, since any text would have it as a field."""
     for total in totals:
         if rows.where(F.col(total).isNotNull()).isEmpty() and not rows.isEmpty():
             raise InvalidRequest(f"no row of {path} has a field {total} with what its item brings")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Final, NamedTuple
 
@@ -15,10 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.domain.limits import shown
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.coalescing import WORK, Coalesced, Given, coalesce, open_acks
-from fanin.spark.ack.few import acknowledge_few, acknowledge_words
+from fanin.spark.ack.coalescing import Coalesced, coalesce, given_of
+from fanin.spark.ack.few import acknowledge_few, few_words
 from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_of
 from fanin.spark.ack.ledger_writes import (
+    FAILURE,
     RESULTS,
     Acknowledged,
     fail,
@@ -27,15 +27,13 @@ from fanin.spark.ack.ledger_writes import (
     sum_results,
     write_task,
 )
-from fanin.spark.ack.staged_rows import sums
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.arrow import Task
 from fanin.spark.runtime.datasets import replace_dataset
-from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import JobProgress
-from fanin.spark.runtime.rejects import RejectLimit, rejects_folder
+from fanin.spark.runtime.rejects import RejectLimit
 from fanin.spark.runtime.service import Service
-from fanin.spark.runtime.session import classic, most_tasks, session_of
+from fanin.spark.runtime.session import most_tasks
 from fanin.spark.runtime.values import whole
 
 LEAST: Final = 1_000
@@ -94,22 +92,35 @@ def acknowledge(
         TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
     writers, per_second = check_writers(writers, max_writes_per_second)
-    asked = _Asked(rows, service, work, batch_id, ordinals, rejects, totals, max_rejects)
-    given, small = _given("acknowledge", asked)
-    if small and writers is None and per_second is None and not totals:
+    given = given_of(
+        "acknowledge",
+        rows,
+        service,
+        work,
+        rejects=rejects,
+        batch_id=batch_id,
+        ordinals=ordinals,
+        totals=totals,
+        max_rejects=max_rejects,
+    )
+    if given.small and writers is None and per_second is None:
         few = acknowledge_few(
             given.rows,
             given.service,
-            rejects=rejects_folder(given.rejects, given.work),
+            rejects=given.rejects,
             batch_id=given.batch_id,
+            totals=given.totals,
             max_rejects=given.max_rejects,
             write_empty=True,
         )
         if few is not None:
             return few
     spark, found = given.rows.sparkSession, coalesce(given)
-    if found.words <= LEAST and not (found.failed or found.totals or writers or per_second):
-        return acknowledge_words(found.merged, given.service, rows=found.rows, rejects=found.rejects)
+    if found.words + found.failed <= LEAST and not (writers or per_second):
+        rows_to_write = found.merged.where("mask IS NOT NULL OR why IS NOT NULL").collect()
+        merged = [row.asDict() for row in rows_to_write]
+        words = few_words(merged, found.batches, rows=found.rows)
+        return words.write(given.service, found.rejects, found.totals)
     count = spark.sparkContext.accumulator(0)
     share = share_writers(found.words, most_tasks(spark), writers, per_second)
     paced = given.service.paced(share.writes_per_second)
@@ -121,8 +132,7 @@ def acknowledge(
             results = results.unionByName(replace_dataset(told, f"{given.work}/failed"))
         done = sum_results(results)
     distinct = sum(done[name] for name in ("first", "ranged", "duplicates", "late", "held")) - found.failed
-    totals_of_items = sums(found.valid, found.totals)
-    return Acknowledged(found.rows, distinct, found.failed, found.rejects, **done, totals=totals_of_items)
+    return Acknowledged(found.rows, distinct, found.failed, found.rejects, **done, totals=found.sums())
 
 
 def forecast(
@@ -157,8 +167,17 @@ def forecast(
         InvalidRequest, TooManyRejects: as ``acknowledge``.
     """
     _, per_second = check_writers(None, max_writes_per_second)
-    asked = _Asked(rows, service, work, batch_id, ordinals, rejects, totals, max_rejects)
-    given, _ = _given("forecast", asked)
+    given = given_of(
+        "forecast",
+        rows,
+        service,
+        work,
+        rejects=rejects,
+        batch_id=batch_id,
+        ordinals=ordinals,
+        totals=totals,
+        max_rejects=max_rejects,
+    )
     found = coalesce(given)
     return forecast_of(
         words_of(found.marks),
@@ -169,55 +188,15 @@ def forecast(
     )
 
 
-class _Asked(NamedTuple):
-    """The arguments of a run as they came."""
-
-    rows: DataFrame | Dataset
-    service: Service | None
-    work: str | PathLike[str]
-    batch_id: int | None
-    ordinals: bool
-    rejects: str | PathLike[str] | None
-    totals: Sequence[str]
-    max_rejects: int | str | RejectLimit | None
-
-
-def _given(what: str, asked: _Asked) -> tuple[Given, bool]:
-    """The arguments as they are meant, and whether the rows may be few."""
-    folder = path_of("work", asked.work).rstrip("/")
-    left_out = None if asked.rejects is None else path_of("rejects", asked.rejects)
-    batch_id = None if asked.batch_id is None else whole("batch_id", asked.batch_id)
-    limit = RejectLimit.of(asked.max_rejects)
-    spark = classic(session_of(asked.rows), what)
-    if isinstance(asked.rows, Dataset):
-        replaced = {rejects_folder(left_out, folder): "rejects (--rejects)"}
-        replaced |= {f"{folder}/{one}": "work (--work)" for one in WORK}
-        by_ordinal = asked.ordinals or batch_id is not None
-        rows, files, small = open_acks(spark, asked.rows, asked.totals, replaced, by_ordinal=by_ordinal)
-    else:
-        rows, files, small = asked.rows, None, False
-    service = asked.service or Service.from_env()
-    given = Given(rows, service, folder, batch_id, files, left_out, asked.totals, limit)
-    return given, small
-
-
 def _failed(found: Coalesced, tasks: int, task: Task) -> DataFrame:
     """The items that fail, a row each, handed to tasks; they are failed before any item is acknowledged."""
-    spread = found.good.repartition(tasks, "batch_id", F.shiftright("ordinal", 18))
-    ordered = spread.sortWithinPartitions("batch_id", "ordinal")
-    return ordered.select("batch_id", "ordinal", "item", "why", "values").mapInArrow(task, RESULTS)
+    failures = found.merged.where("why IS NOT NULL").select(*FAILURE.names)
+    spread = failures.repartition(tasks, "batch_id", F.shiftright("number", 18))
+    return spread.sortWithinPartitions("batch_id", "number").mapInArrow(task, RESULTS)
 
 
-@dataclass(frozen=True)
-class WriterShare:
-    """How writes are divided among tasks.
-
-    Attributes:
-        tasks: that mark.
-        at_once: how many tasks run at a time, at most.
-        writes_per_second: write units a second that each of these may send; None for as many as it can.
-        asked: how many tasks the caller asked for, if at all.
-    """
+class WriterShare(NamedTuple):
+    """How writes are divided among tasks, of which ``at_once`` run at a time, at most."""
 
     tasks: int
     at_once: int
@@ -232,12 +211,7 @@ class WriterShare:
 
 
 def check_writers(writers: Any, per_second: Any) -> tuple[int | None, float | None]:
-    """Read how many tasks write, and how fast; refuse what would fail only when everything is coalesced.
-
-    Raises:
-        InvalidRequest: the tasks are not a whole number of at least 1, or the rate is not a number of at
-            least 1.
-    """
+    """Read how many tasks write, and how fast; refuse what would fail only when everything is coalesced."""
     try:
         rate = None if per_second is None else float(per_second)
     except (TypeError, ValueError):
@@ -251,14 +225,7 @@ def check_writers(writers: Any, per_second: Any) -> tuple[int | None, float | No
 
 
 def share_writers(words: int, most: int, writers: int | None, per_second: float | None) -> WriterShare:
-    """Divide the writes of a run among tasks.
-
-    Args:
-        words: to clear.
-        most: tasks that the cluster may grow to run at the same time.
-        writers: tasks that the caller asked for.
-        per_second: write units a second of all of them.
-    """
+    """Divide the writes of a run among tasks."""
     at_once = most if per_second is None else max(1, min(most, int(per_second / _STEADY)))
     if writers:
         at_once = min(at_once, writers)

@@ -70,12 +70,7 @@ class Forecast(Result):
 
 
 class Throughput(NamedTuple):
-    """How fast a table takes writes.
-
-    Attributes:
-        limit: write units a second, at most.
-        warm: write units a second that it takes at once.
-    """
+    """How fast a table takes writes."""
 
     limit: float
     warm: float
@@ -107,15 +102,7 @@ def words_of(marks: DataFrame) -> tuple[int, int]:
 def forecast_of(
     words: tuple[int, int], found: Coalesced, *, region: str, table: Throughput, per_second: float | None
 ) -> Forecast:
-    """Add up what is known of a run.
-
-    Args:
-        words: as ``words_of`` counts them.
-        found: what it is to write.
-        region: region of the table, whose prices count.
-        table: how fast the table of words takes writes.
-        per_second: write units a second that the run may send; None for as many as the table takes.
-    """
+    """Add up what is known of a run."""
     prices = prices_or_default(region)
     most = min(table.limit, per_second or table.limit)
     cleared, above = words

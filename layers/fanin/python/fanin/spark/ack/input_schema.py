@@ -51,11 +51,7 @@ def whole_number(name: str, kind: DataType) -> Column:
 
 
 def check_key_type(name: str, kind: DataType) -> None:
-    """Refuse a column of keys that is not text.
-
-    Raises:
-        InvalidRequest: it has another type.
-    """
+    """Refuse a column of keys that is not text."""
     if not isinstance(kind, (StringType, NullType)):
         raise InvalidRequest(
             f"the column {name} has the type {kind.simpleString()}, and keys of items are text; cast it"
@@ -80,15 +76,7 @@ class InputSchema:
 
     @classmethod
     def of(cls, columns: Iterable[str], batch_id: int | None = None) -> Self:
-        """Find out how input with these columns names items.
-
-        Args:
-            columns: of the input.
-            batch_id: the batch of all rows, for input that has only ordinals.
-
-        Raises:
-            InvalidRequest: the columns name no items, or are those of rejects.
-        """
+        """Find out how input with these columns names items."""
         present = set(columns) - {LINE, PROBLEM}
         if present >= set(REJECTS.names):
             raise InvalidRequest(
@@ -119,14 +107,7 @@ class InputSchema:
         return ["ordinal"] if self.batch_id is not None else ["batch_id", "ordinal"]
 
     def check_types(self, types: StructType) -> None:
-        """Refuse a column of which every row would be left out, or would name an item that nobody meant.
-
-        Args:
-            types: those of the input, which has the columns that name an item.
-
-        Raises:
-            InvalidRequest: the type of such a column is not one of text or, but for ``item``, of numbers.
-        """
+        """Refuse a column of which every row would be left out, or would name an item that nobody meant."""
         for name in self.columns:
             kind = types[name].dataType
             if isinstance(kind, (StringType, NullType) if self.by_id else MAY_BE_WHOLE):

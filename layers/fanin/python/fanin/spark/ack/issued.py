@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -43,12 +44,7 @@ class StoredBatches:
 
 
 class Refused(NamedTuple):
-    """Why items are left out.
-
-    Attributes:
-        reason: for the dataset of rejects.
-        detail: the same in words.
-    """
+    """Why items are left out."""
 
     reason: Reason
     detail: str
@@ -58,12 +54,7 @@ Found: TypeAlias = Block | Refused
 
 
 class IssuedItems:
-    """Checks prefixes of item ids, each once, and remembers the batches that it has read.
-
-    Args:
-        batches: where batches are read.
-        tree: the shape of the trees.
-    """
+    """Checks prefixes of item ids, each once, and remembers the batches that it has read."""
 
     def __init__(self, batches: BatchReader, tree: Tree | None = None) -> None:
         self._batches = batches
@@ -153,3 +144,45 @@ class IssuedItems:
         if row.mode is Mode.ESTIMATED:
             return Refused(Reason.FOREIGN, f"batch {batch_id} is estimated: its items have no bits")
         return None
+
+
+_ID: Final = re.compile(r"(.*):(0|[1-9][0-9]{0,9})", re.DOTALL)
+_PAIR: Final = re.compile(r"(-?[0-9]+):(-?[0-9]+)")
+_NULL: Final = Refused(Reason.NULL, "it is null")
+_NO_ITEM: Final = Refused(Reason.MALFORMED, "it names no item")
+
+
+class Item(NamedTuple):
+    """An item that the service issued."""
+
+    batch_id: int
+    ordinal: int
+
+
+def find_items(names: Sequence[str | None], issued: IssuedItems, *, by_id: bool) -> list[Item | Refused]:
+    """Find the items that texts name: ids, or numbers of batches and of items, divided by a colon."""
+    split = [name and (_ID if by_id else _PAIR).fullmatch(name) for name in names]
+    if by_id:
+        prefixes = list({found[1] for found in split if found})
+        blocks = dict(zip(prefixes, issued.blocks(prefixes), strict=True))
+    else:
+        needed: dict[int, int] = {}
+        for batch_id, ordinal in ((int(found[1]), int(found[2])) for found in split if found):
+            needed[batch_id] = max(ordinal + 1, needed.get(batch_id, 0))
+        blocks = {
+            str(batch_id): size if isinstance(size, Refused) else Block(batch_id, 0, size, 0)
+            for batch_id, size in issued.sizes(needed).items()
+        }
+    return [
+        _NULL if name is None else _item(found, blocks[found[1]]) if found else _NO_ITEM
+        for name, found in zip(names, split, strict=True)
+    ]
+
+
+def _item(found: re.Match[str], block: Found) -> Item | Refused:
+    if isinstance(block, Refused):
+        return block
+    index = int(found[2])
+    if not 0 <= index < block.size:
+        return Refused(Reason.FOREIGN, f"there are {block.size} items")
+    return Item(block.batch_id, block.first + index)

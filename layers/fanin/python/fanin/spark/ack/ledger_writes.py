@@ -16,6 +16,7 @@ from fanin.domain import ids
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import GONE, BatchNotFound, ServiceUnavailable, Throttled
+from fanin.spark.ack.schemas import MERGED_SCHEMA
 from fanin.spark.ack.skipping import Sieve
 from fanin.spark.runtime.arrow import ArrowBatches, Task, ddl, page
 from fanin.spark.runtime.rejects import Reason
@@ -131,8 +132,11 @@ _Values = Sequence[int | None]
 """A value for each total, None where the item brings nothing to it."""
 _Word = tuple[Bits, Sequence[Any]]
 """Bits of a word; and of their items that add to totals the ordinal, followed by the values."""
-_Failing = tuple[int, str | None, str, _Values | None]
+_Failing = tuple[int, str | None, str, _Values]
 """A failed item: ordinal, id, reason and values."""
+FAILURE: Final = pa.schema(
+    [MERGED_SCHEMA.field(name) for name in ("batch_id", "number", "value", "why", "brought")]
+)
 _Write = Callable[[Mapping[int, Sequence[_T]]], list[WriteResult]]
 
 
@@ -151,14 +155,7 @@ def write_task(
     totals: Sequence[str] = (),
     count: Accumulator[int] | None = None,
 ) -> Task:
-    """Make the function of a task that writes, and tells what it did in ``RESULTS``.
-
-    Args:
-        write: ``mark`` or ``fail``, which say what rows they take.
-        service: the stack.
-        totals: names of the totals that items bring something to.
-        count: Spark's own counter, to which the words and failures that are dealt with are added.
-    """
+    """Make the function of a task that writes, and tells what it did in ``RESULTS``."""
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         before = service.meter().writes.total()
@@ -174,13 +171,7 @@ def write_task(
 def mark(
     records: Iterable[ArrowBatches], ledger: LedgerService, totals: Sequence[str] = ()
 ) -> Iterator[list[WriteResult]]:
-    """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals.
-
-    Args:
-        records: partitioned by ``partition_marks``; with ``brought`` of ``with_brought`` if there are totals.
-        ledger: what is written to.
-        totals: their names.
-    """
+    """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals."""
     sieve = Sieve(ledger.ports.words)
 
     def write(every: Mapping[int, Sequence[_Word]]) -> list[WriteResult]:
@@ -223,8 +214,8 @@ def mark(
             some = record.slice(first, _AT_ONCE)
             rows = zip(*(column.to_pylist() for column in some.columns), strict=True)
             pairs = [
-                (batch_id, (Bits(level, number, mask & _TREE.full), next(iter(brought), None) or ()))
-                for batch_id, level, number, mask, *brought in rows
+                (batch_id, (Bits(level, number, mask & _TREE.full), brought or ()))
+                for batch_id, level, number, mask, brought in rows
             ]
             yield from _calls(pairs, write, gone)
 
@@ -232,14 +223,7 @@ def mark(
 def fail(
     records: Iterable[ArrowBatches], ledger: LedgerService, totals: Sequence[str] = ()
 ) -> Iterator[list[WriteResult]]:
-    """Fail items, some at a time; items that have no id yet get one.
-
-    Args:
-        records: ``batch_id``, ``ordinal``, ``item``, ``why`` and, if there are totals, ``values``; each item
-            once.
-        ledger: what is written to.
-        totals: their names.
-    """
+    """Fail items, ``FAILURE`` of each, some at a time; items that have no id yet get one."""
 
     def write(shares: Mapping[int, Sequence[_Failing]]) -> list[WriteResult]:
         rows = ledger.ports.batches.read(shares)
@@ -249,7 +233,7 @@ def fail(
             Failure(
                 item or f"{ids.issue(batch_id, ordinal, 1, rows[batch_id].salt).prefix}:0",
                 why,
-                totals=_by_name(totals, values or ()),
+                totals=_by_name(totals, values),
             )
             for batch_id, share in shares.items()
             for ordinal, item, why, values in share
@@ -267,8 +251,8 @@ def fail(
     for record in records:
         rows = zip(*(column.to_pylist() for column in record.columns), strict=True)
         pairs = [
-            (batch_id, (ordinal, item, why, next(iter(values), None)))
-            for batch_id, ordinal, item, why, *values in rows
+            (batch_id, (ordinal, item, why, brought[0][1:] if brought else ()))
+            for batch_id, ordinal, item, why, brought in rows
         ]
         yield from _calls(pairs, write, gone)
 

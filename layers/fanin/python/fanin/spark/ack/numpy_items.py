@@ -114,9 +114,6 @@ def _numbers(characters: Any, stops: Offsets, digits: Offsets) -> tuple[Ints, _F
         characters: a buffer with all texts; before each number there are at least eight.
         stops: where each number ends in it.
         digits: how many characters each has, 1 to ``MOST``.
-
-    Returns:
-        The numbers, and which of them are canonical.
     """
     long = np.flatnonzero(digits > EIGHT)
     numbers, leading, good = _last_eight(
@@ -159,9 +156,7 @@ def _last_eight(
     return loaded.view(np.int64), leading, good
 
 
-def decoded(items: Any) -> Any:
-    """Bytes as text, where some are not UTF-8: a character stands for these, which no id has."""
+def decoded(items: _Array) -> list[str | None]:
+    """Texts of a column that says that it is UTF-8; a character stands for what is not, which no id has."""
     texts = items.cast(pa.large_binary()).to_pylist()
-    return pa.array(
-        [None if text is None else text.decode(errors="replace") for text in texts], pa.large_string()
-    )
+    return [None if text is None else text.decode(errors="replace") for text in texts]

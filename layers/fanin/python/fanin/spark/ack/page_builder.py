@@ -97,13 +97,7 @@ Rows: TypeAlias = tuple[Ints, Ints]
 
 
 class WordPage(NamedTuple):
-    """The items of one page that a task has seen under one key.
-
-    Attributes:
-        key: whose items they are.
-        number: the first item's ordinal divided by 32,768.
-        bits: a container, see ``containers``.
-    """
+    """The items of one page that a task has seen under one key."""
 
     key: int
     number: int
@@ -111,16 +105,7 @@ class WordPage(NamedTuple):
 
 
 class _Window:
-    """Flags of consecutive items of one key.
-
-    Args:
-        key: whose items they are.
-        base: ordinal of the first item, at the start of a page.
-        size: items, in whole pages.
-
-    Attributes:
-        flags: one for each item.
-    """
+    """Flags of consecutive items of one key."""
 
     def __init__(self, key: int, base: int, size: int) -> None:
         self.key, self.base = key, base

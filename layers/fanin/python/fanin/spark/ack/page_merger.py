@@ -1,4 +1,4 @@
-"""Merges the pages of all tasks: each item once; repeats become rejects. Then lifts whole words.
+"""Merges what all tasks give: each item once; repeats become rejects. Then lifts whole words.
 
 Instead of a word whose 64 bits are all set, one bit of the word above is written. That goes on up to the
 root, so what is left is the minimal cover of the items; of a range it is the same as ``Tree.cover``. The last
@@ -9,15 +9,16 @@ something, which counts on level 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
@@ -27,7 +28,7 @@ from fanin.spark.ack.coalescer import REPEATED
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.page_builder import PAGE, PAGE_BITS, WORDS, Ints, Words, bitmaps, popcount
-from fanin.spark.ack.schemas import MARK_SCHEMA, MARKS, MERGED, merged_records
+from fanin.spark.ack.schemas import MARK_SCHEMA, MARKS, MERGED, MERGED_SCHEMA, PAGE_SCHEMA, merged_records
 from fanin.spark.runtime.arrow import ArrowBatches, Task, page
 from fanin.spark.runtime.rejects import Reason
 
@@ -39,10 +40,16 @@ LIFTED: Final = 3
 _FULL: Final = np.uint64(2**64 - 1)
 _TREE: Final = Tree()
 
+_Mark = tuple[int, int, int, int, None]
+"""A row of ``MARKS``."""
 TopsOf = Callable[[Collection[int]], Mapping[int, int]]
+Brought = dict[tuple[int, int], list[list[int | None]]]
+"""Batch and number of a word of level 0 → for each of its items that bring something, ordinal and values."""
 
 
-def lift_windows(batch_ids: Ints, windows: Ints, words: Words, tops_of: TopsOf) -> Iterator[ArrowBatches]:
+def lift_windows(
+    batch_ids: Ints, windows: Ints, words: Words, tops_of: TopsOf, brought: Brought | None = None
+) -> Iterator[ArrowBatches]:
     """Lift the whole words of some windows, as far as level 3.
 
     Args:
@@ -50,6 +57,7 @@ def lift_windows(batch_ids: Ints, windows: Ints, words: Words, tops_of: TopsOf) 
         windows: for each window its number in its batch.
         words: for each window its 4,096 words of level 0; a bit is 1 if its item is acknowledged.
         tops_of: gives for each batch the highest level on which its items may be marked.
+        brought: what items of words of level 0 bring; those that are given are dropped.
 
     Yields:
         Marks as rows of ``MERGED``; those of level 3 have a bit for each window that is whole.
@@ -61,7 +69,8 @@ def lift_windows(batch_ids: Ints, windows: Ints, words: Words, tops_of: TopsOf) 
         at, column = np.nonzero((words != 0) & ~whole)
         if len(at):
             number = windows[at] * words.shape[1] + column
-            yield _marks(batch_ids[at], level, number, words[at, column])
+            given = {"brought": _brought(brought, batch_ids[at], number)} if brought and not level else {}
+            yield _marks(batch_ids[at], level, number, words[at, column], **given)
         if level < LIFTED - 1:
             words = np.packbits(whole, axis=1, bitorder="little").view(np.uint64)
     at = np.flatnonzero(whole)
@@ -71,50 +80,44 @@ def lift_windows(batch_ids: Ints, windows: Ints, words: Words, tops_of: TopsOf) 
         )
 
 
-def _marks(batch_ids: Ints, level: int, numbers: Ints, masks: Words) -> ArrowBatches:
+def _brought(brought: Brought, batch_ids: Ints, numbers: Ints) -> list[Any]:
+    return [brought.pop(word, None) for word in zip(batch_ids.tolist(), numbers.tolist(), strict=True)]
+
+
+def _marks(batch_ids: Ints, level: int, numbers: Ints, masks: Words, **also: Any) -> ArrowBatches:
     count = len(batch_ids)
     levels = np.full(count, level, np.int32)
-    return merged_records(count, batch_id=batch_ids, level=levels, number=numbers, mask=masks.view(np.int64))
+    mask = masks.view(np.int64)
+    return merged_records(count, batch_id=batch_ids, level=levels, number=numbers, mask=mask, **also)
 
 
-def lift_task(batches: BatchReader) -> Task:
-    """Make the function of a task that lifts the words of level 3 and above.
+def lift_high(rows: Iterable[Any], batches: BatchReader) -> list[_Mark]:
+    """Lift the bits of level 3 as far as the roots of their batches: what the driver does, of few rows.
 
-    Returns:
-        A function that takes ``batch_id``, ``number`` and ``mask`` of words of level 3, with the words of a
-        batch next to each other, and gives rows of ``MARKS``.
+    Args:
+        rows: ``batch_id``, ``number`` and ``mask``; a word may be there more than once.
+        batches: where the driver reads batches.
     """
-
-    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        issued = IssuedItems(batches)
-        rows = chain.from_iterable(
-            zip(*map(pa.Array.to_pylist, record.columns), strict=True) for record in records
-        )
-        for batch_id, some in groupby(rows, itemgetter(0)):
-            words = {number: mask for _, number, mask in some}
-            yield page(MARK_SCHEMA, lifted(batch_id, words, issued.top_levels([batch_id])[batch_id]))
-
-    return run
+    words: dict[int, dict[int, int]] = {}
+    for row in rows:
+        some = words.setdefault(row["batch_id"], {})
+        some[row["number"]] = some.get(row["number"], 0) | row["mask"] & _TREE.full
+    tops = IssuedItems(batches).top_levels(words)
+    return [mark for batch_id, some in words.items() for mark in _lifted(batch_id, some, tops[batch_id])]
 
 
-def lifted(batch_id: int, words: Mapping[int, int], top: int) -> list[tuple[int, int, int, int]]:
-    """Replace one batch's whole words of level 3 by their bits in the words above, as far as the top.
-
-    Returns:
-        Rows of ``MARKS``.
-    """
-    marks, level = list[tuple[int, int, int, int]](), LIFTED
+def _lifted(batch_id: int, words: dict[int, int], top: int) -> Iterator[_Mark]:
+    """Replace one batch's whole words of level 3 by their bits in the words above, as far as the top."""
+    level = LIFTED
     while words:
         above: dict[int, int] = {}
-        for number, signed in words.items():
-            mask = signed & _TREE.full
+        for number, mask in words.items():
             if mask == _TREE.full and level < top:
                 parent, bit = divmod(number, _TREE.width)
                 above[parent] = above.get(parent, 0) | 1 << bit
             else:
-                marks.append((batch_id, level, number, mask - (mask >> 63 << 64)))
+                yield batch_id, level, number, mask - (mask >> 63 << 64), None
         words, level = above, level + 1
-    return marks
 
 
 _PAGES: Final = 1 << WINDOW_BITS - PAGE_BITS
@@ -136,16 +139,50 @@ class _Merged(NamedTuple):
     items: Words
     failed: Words
 
-    def part(self, rows: slice) -> _Merged:
+    def part(self, rows: slice | Ints) -> _Merged:
         return _Merged(self.batch_ids[rows], self.numbers[rows], self.items[rows], self.failed[rows])
+
+
+_Row = dict[str, Any]
+_item = itemgetter("batch_id", "ordinal")
+_NO_PAGES: Final = _Merged(
+    np.zeros(0, np.int64), np.zeros(0, np.int64), *[np.zeros((0, WORDS), np.uint64)] * 2
+)
+_CONFLICT: Final = "the input names it more than once, with different values"
+
+
+def _chosen(rows: Sequence[_Row]) -> tuple[_Row | None, Sequence[_Row], Reason, str]:
+    """Of an item's rows the one that counts, if any; the others, and why they are left out.
+
+    An item that is both acknowledged and failed has failed.
+    """
+    failed = rows[0]["why"] is not None  # failures come first
+    counting = (row["values"] or () for row in rows if (row["why"] is not None) is failed)
+    if len({tuple(value or 0 for value in values) for values in counting}) > 1:
+        return None, rows, Reason.CONFLICTING, _CONFLICT
+    return rows[0], rows[1:], Reason.DUPLICATE, REPEATED
+
+
+def _pages_of(items: Sequence[tuple[int, int, bool]]) -> _Merged:
+    """The pages of single items, each given by batch, ordinal and whether it failed, in order."""
+    if not items:
+        return _NO_PAGES
+    batch_ids, ordinals, failed = map(np.array, zip(*items, strict=True))
+    new = _changes(batch_ids, ordinals >> PAGE_BITS)
+    starts, places = np.flatnonzero(new), np.cumsum(new) - 1
+    flags = np.zeros((2, len(starts), PAGE), bool)
+    flags[0, places, ordinals & PAGE - 1] = True
+    flags[1, places[failed], ordinals[failed] & PAGE - 1] = True
+    words = np.packbits(flags, axis=-1, bitorder="little").view(np.uint64)
+    return _Merged(batch_ids[starts], ordinals[starts] >> PAGE_BITS, words[0], words[1])
 
 
 def merge_task(batches: BatchReader, schema: InputSchema) -> Task:
     """Make the function of a task that merges.
 
     Returns:
-        A function that takes rows of ``PAGES`` and gives rows of ``MERGED``. All pages of a window must be in
-        one partition, ordered by batch and page, and pages of failed items must come first.
+        A function that takes rows of ``PAGES`` and gives rows of ``MERGED``. All rows of a window must be in
+        one partition, in the order of ``in_order``.
     """
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
@@ -161,50 +198,82 @@ def merge_task(batches: BatchReader, schema: InputSchema) -> Task:
 class _Merger:
     def __init__(self, issued: IssuedItems, schema: InputSchema) -> None:
         self._tops_of, self._schema = issued.top_levels, schema
-        empty, none = np.zeros(0, np.int64), np.zeros((0, WORDS), np.uint64)
-        self._rest = _Merged(empty, empty, none, none)
+        self._rest = _NO_PAGES
+        self._held: list[_Row] = []
+        self._brought: Brought = {}
 
     def add(self, record: ArrowBatches) -> Iterator[ArrowBatches]:
         """Merge some rows; a window comes out when the next one begins."""
-        bits = record.column("bits")
-        if bits.null_count:
-            others = record.filter(bits.is_null())
-            yield merged_records(
-                others.num_rows, **{n: others.column(n) for n in ("value", "reason", "detail", "rows")}
-            )
-            record = record.filter(bits.is_valid())
-        if not record.num_rows:
-            return
-        rest = self._rest
-        batch_ids = np.concatenate([rest.batch_ids, record.column("batch_id").to_numpy()])
-        numbers = np.concatenate([rest.numbers, record.column("page").to_numpy()])
-        new = bitmaps(record.column("bits").to_pylist())
-        items = np.concatenate([rest.items, new])
-        failed = record.column("failed").to_numpy(zero_copy_only=False)
-        starts = np.flatnonzero(_changes(batch_ids, numbers))
-        merged = items
-        if len(starts) < len(items):  # otherwise each page is there once, and there is nothing to join
-            merged = np.bitwise_or.reduceat(items, starts, axis=0)
-            seen = np.add.reduceat(_counts(items), starts)
-            prefixes = [None] * len(rest.numbers) + record.column("value").to_pylist()
-            for at in np.flatnonzero(seen != _counts(merged)).tolist():
-                stop = starts[at + 1] if at + 1 < len(starts) else len(items)
-                group = slice(int(starts[at]), int(stop))
-                yield from self._repeats(
-                    int(batch_ids[group][0]), int(numbers[group][0]), items[group], prefixes[group]
-                )
-        failures = np.zeros_like(merged)
-        if failed.any() or rest.failed.any():
-            failures = np.concatenate([rest.failed, new * failed[:, None].astype(np.uint64)])
-            failures = np.bitwise_or.reduceat(failures, starts, axis=0)
-        pages = _Merged(batch_ids[starts], numbers[starts], merged, failures)
-        last = np.flatnonzero(_changes(pages.batch_ids, pages.numbers // _PAGES))[-1]
-        self._rest = pages.part(slice(last, None))
-        yield from self._lift(pages.part(slice(last)))
+        paged, single = record.column("bits").is_valid(), record.column("ordinal").is_valid()
+        others = record.filter(pc.invert(pc.or_(paged, single)))
+        if others.num_rows:
+            columns = {name: others.column(name) for name in ("value", "reason", "detail", "rows")}
+            yield merged_records(others.num_rows, **columns)
+        rows = [*self._held, *(record.filter(single).to_pylist() if single.true_count else ())]
+        # Others may follow of the same item.
+        self._held = [row for row in rows if _item(row) == _item(rows[-1])] if single[-1].as_py() else []
+        items = yield from self._once(rows[: len(rows) - len(self._held)])
+        if items or paged.true_count:
+            yield from self._merge(items, record.filter(paged))
 
     def finish(self) -> Iterator[ArrowBatches]:
         """Give the last window."""
+        items = yield from self._once(self._held)
+        if items:
+            yield from self._merge(items, page(PAGE_SCHEMA, []))
         yield from self._lift(self._rest)
+
+    def _once(self, rows: Sequence[_Row]) -> Generator[ArrowBatches, None, list[tuple[int, int, bool]]]:
+        """Choose the row of each item that counts; gives the failures, and the others as rejects.
+
+        Returns:
+            Batch, ordinal and whether it failed, of each item.
+        """
+        found, items = list[dict[str, Any]](), list[tuple[int, int, bool]]()
+        for (batch_id, ordinal), group in groupby(rows, _item):
+            chosen, others, reason, detail = _chosen(list(group))
+            found += [{"value": row["value"], "reason": reason, "detail": detail} for row in others]
+            if chosen is None:
+                continue
+            values, failed = chosen["values"] or (), chosen["why"] is not None
+            brought = [[ordinal, *values]] if any(value is not None for value in values) else []
+            items.append((batch_id, ordinal, failed))
+            if failed:
+                item = chosen["value"] if self._schema.by_id else None
+                failure = {"batch_id": batch_id, "number": ordinal, "brought": brought, "why": chosen["why"]}
+                found.append({**failure, "value": item})
+            elif brought:
+                self._brought.setdefault((batch_id, ordinal >> 6), []).extend(brought)
+        if found:
+            yield pa.RecordBatch.from_pylist(found, schema=MERGED_SCHEMA)
+        return items
+
+    def _merge(self, single: list[tuple[int, int, bool]], record: ArrowBatches) -> Iterator[ArrowBatches]:
+        """Join single items and pages to those of the window that is not whole yet."""
+        rest, singles = self._rest, _pages_of(single)
+        new = bitmaps(record.column("bits").to_pylist())
+        batch_ids = [rest.batch_ids, singles.batch_ids, record.column("batch_id").to_numpy()]
+        numbers = [rest.numbers, singles.numbers, record.column("page").to_numpy()]
+        items, failed = [rest.items, singles.items, new], [rest.failed, singles.failed, np.zeros_like(new)]
+        every = _Merged(*map(np.concatenate, (batch_ids, numbers, items, failed)))
+        prefixes = [None] * (len(every.items) - len(new)) + record.column("value").to_pylist()
+        if single:
+            order = np.lexsort((every.numbers, every.batch_ids))  # keeps those of a page in their order
+            every, prefixes = every.part(order), [prefixes[at] for at in order.tolist()]
+        starts = np.flatnonzero(_changes(every.batch_ids, every.numbers))
+        pages = every
+        if len(starts) < len(every.items):  # otherwise each page is there once, and there is nothing to join
+            joined = (np.bitwise_or.reduceat(some, starts, axis=0) for some in (every.items, every.failed))
+            pages = _Merged(every.batch_ids[starts], every.numbers[starts], *joined)
+            seen = np.add.reduceat(_counts(every.items), starts)
+            for at in np.flatnonzero(seen != _counts(pages.items)).tolist():
+                stop = starts[at + 1] if at + 1 < len(starts) else len(every.items)
+                group = slice(int(starts[at]), int(stop))
+                page_of = int(pages.batch_ids[at]), int(pages.numbers[at])
+                yield from self._repeats(*page_of, every.items[group], prefixes[group])
+        last = np.flatnonzero(_changes(pages.batch_ids, pages.numbers // _PAGES))[-1]
+        self._rest = pages.part(slice(last, None))
+        yield from self._lift(pages.part(slice(last)))
 
     def _repeats(
         self, batch_id: int, number: int, rows: Words, prefixes: list[str | None]
@@ -235,7 +304,8 @@ class _Merger:
         words = np.zeros((len(starts), _PAGES, WORDS), np.uint64)
         words[np.cumsum(new) - 1, pages.numbers % _PAGES] = pages.items & ~pages.failed
         flat = words.reshape(len(starts), -1)
-        yield from lift_windows(pages.batch_ids[starts], windows[starts], flat, self._tops_of)
+        found = pages.batch_ids[starts], windows[starts], flat
+        yield from lift_windows(*found, self._tops_of, self._brought)
 
 
 @lru_cache(maxsize=1024)
@@ -258,16 +328,24 @@ def _counts(words: Words) -> Ints:
 def merge(pages: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
     """Merge ``PAGES`` to ``MERGED``: each word in one task."""
     window = F.shiftright("page", WINDOW_BITS - PAGE_BITS)
-    partitioned = pages.repartition("batch_id", window)
-    ordered = partitioned.sortWithinPartitions("batch_id", "page", F.col("failed").desc())
+    each = [F.col(name).asc_nulls_last() for name in ("ordinal", "why", "value")]
+    ordered = pages.repartition("batch_id", window).sortWithinPartitions("batch_id", "page", *each)
     return ordered.mapInArrow(merge_task(batches, schema), MERGED)
+
+
+def in_order(rows: Sequence[Any]) -> list[Any]:
+    """Rows of ``PAGES`` in the order of ``merge``."""
+
+    def key(row: Any) -> tuple[Any, ...]:
+        each = ((row[name] is None, row[name] or "") for name in ("why", "value"))
+        return (row["batch_id"] or 0, row["page"] or 0, row["ordinal"] is None, row["ordinal"] or 0, *each)
+
+    return sorted(rows, key=key)
 
 
 def lift(merged: DataFrame, batches: BatchReader) -> DataFrame:
     """Make ``MARKS`` of ``MERGED``, each word once: the minimal cover of the acknowledged items."""
-    columns = ["batch_id", "level", "number", "mask"]
-    low = merged.where(f"mask IS NOT NULL AND level < {LIFTED}").select(columns)
+    low = merged.where(f"mask IS NOT NULL AND level < {LIFTED}").select(*MARK_SCHEMA.names)
     bits_above = merged.where(f"level = {LIFTED}").groupBy("batch_id", "number")
-    above = bits_above.agg(F.expr("bit_or(mask)").alias("mask")).repartition("batch_id")
-    high = above.sortWithinPartitions("batch_id").mapInArrow(lift_task(batches), MARKS)
-    return low.unionByName(high)
+    high = lift_high(bits_above.agg(F.expr("bit_or(mask)").alias("mask")).collect(), batches)
+    return low.unionByName(merged.sparkSession.createDataFrame(high, MARKS)) if high else low

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -48,16 +48,7 @@ class FileSplit(NamedTuple):
 
 
 class ParquetFiles:
-    """The Parquet files of a dataset; Spark sends this to the tasks with the functions that they run.
-
-    Args:
-        found: the files, at least one.
-        exact: names of columns that differ in case are different.
-        spark: the session whose settings for S3 apply; without one, only the environment counts.
-
-    Attributes:
-        sizes: path → bytes of the file.
-    """
+    """The Parquet files of a dataset; Spark sends this to the tasks with the functions that they run."""
 
     def __init__(
         self, found: Sequence[FoundFile], *, exact: bool = False, spark: SparkSession | None = None
@@ -83,9 +74,6 @@ class ParquetFiles:
         Args:
             parallelism: tasks that can run at the same time; there are as many splits, unless the files are
                 small or very large.
-
-        Returns:
-            For each task its splits.
         """
         total = sum(self.sizes.values())
         tasks = max(min(parallelism, -(-total // _LEAST)), -(-total // _MOST))
@@ -106,17 +94,7 @@ class ParquetFiles:
     def read(
         self, splits: Sequence[FileSplit], schema: InputSchema, *, reasons: bool
     ) -> Iterator[ArrowBatches]:
-        """Read the columns that name items, a row group at a time.
-
-        Args:
-            splits: those of one task.
-            schema: how the files name items.
-            reasons: skip rows with a ``reason``, which are failures; without it, such rows are refused.
-
-        Raises:
-            InvalidRequest: a file cannot be read, has a column twice or of another type than the first file,
-                or has reasons that nobody expects.
-        """
+        """Read the columns that name items, a row group at a time."""
         wanted = [*schema.columns, *(["reason"] if reasons else [])]
         for split in splits:
             try:
@@ -137,14 +115,8 @@ class ParquetFiles:
                 for place, one in enumerate(wanted)
                 if self._folded(name) == one
             }
-            if len(set(present.values())) < len(present):
-                raise InvalidRequest(
-                    f"{path} has a column twice, in {', '.join(present)}; rename one of them"
-                )
             if wrong := contradiction(file.metadata, path):
                 raise InvalidRequest(wrong)
-            if "reason" not in wanted and "reason" in map(self._folded, file.schema_arrow.names):
-                _refuse_reasons(file, path, self._folded)
             for group in range(file.num_row_groups):
                 metadata = file.metadata.row_group(group)
                 if not start <= _middle(metadata, size) < stop:
@@ -159,7 +131,7 @@ class ParquetFiles:
                     left -= rows.num_rows
                     named = [present[name] for name in rows.schema.names]
                     taken = pa.RecordBatch.from_arrays(rows.columns, named) if named else rows
-                    yield normalized(taken, schema, path)
+                    yield normalized(taken, schema)
                 if left:
                     raise InvalidRequest(
                         f"the footer of {path} promises {left} rows more than there are; {DAMAGED}"
@@ -173,28 +145,8 @@ def _rows_at_once(group: Any, columns: Collection[str], most: int) -> int:
     return max(1, min(most, _PAGE * max(1, int(group.num_rows)) // max(1, size)))
 
 
-def _refuse_reasons(file: Any, path: str, folded: Callable[[str], str]) -> None:
-    """Refuse failures that would be taken for successes.
-
-    Raises:
-        InvalidRequest: a row of the file has a reason.
-    """
-    names = [name for name in file.schema_arrow.names if folded(name) == "reason"]
-    for rows in file.iter_batches(columns=names, use_threads=False):
-        if any(column.null_count < len(column) for column in rows.columns):
-            raise InvalidRequest(
-                f"{path} has reasons of failures, and the rows that it belongs to have no column reason; read"
-                " them with the option mergeSchema"
-            )
-
-
 def _middle(group: Any, size: int) -> int:
-    """The byte of its file that is in the middle of a row group; it lies in one split only.
-
-    Args:
-        group: its metadata.
-        size: of the file, in bytes; whatever sizes the metadata has, each row group's middle is within it.
-    """
+    """The byte of its file that is in the middle of a row group; it lies in one split only."""
     if not group.num_columns:
         return 0
     first = group.column(0)
@@ -203,78 +155,37 @@ def _middle(group: Any, size: int) -> int:
     return max(0, min(start + length // 2, size - 1))
 
 
-_TEXT: Final = (pa.string(), pa.large_string())
-_ALSO_TEXT: Final = (pa.null(), pa.binary(), pa.large_binary(), pa.string_view())
-"""Types of text that ``ItemIds`` does not take."""
-
-
-def normalized(rows: ArrowBatches, schema: InputSchema, path: str) -> ArrowBatches:
-    """Make the columns that a ``Coalescer`` takes; as in Spark, a value that is none does not end a file.
-
-    Args:
-        rows: of a file, with the columns that it has of those of the schema, and perhaps ``reason``: rows
-            that have one are left out.
-        schema: how the files name items.
-        path: of the file.
-
-    Raises:
-        InvalidRequest: a column is not of text or of whole numbers, as it is in the first file.
-    """
+def normalized(rows: ArrowBatches, schema: InputSchema) -> ArrowBatches:
+    """Make the columns that a ``Coalescer`` takes of those that a file has; what it lacks is null."""
     columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    found = dict[str, Any]()
+    for name in schema.columns:
+        column = columns.get(name, pa.nulls(rows.num_rows))
+        found[name] = _bounded(column) if schema.by_id else column.cast(pa.int64())
     if "reason" in columns:
-        keep = pc.is_null(columns["reason"])
-        columns = {name: column.filter(keep) for name, column in columns.items()}
-    count = len(next(iter(columns.values()))) if columns else rows.num_rows
-    if schema.by_id:
-        items = columns.get("item", pa.nulls(count, pa.string()))
-        return pa.RecordBatch.from_arrays([_bounded(_texts(items, path))], ["item"])
-    empty = pa.nulls(count, pa.int64())
-    numbers = [_numbers(columns.get(name, empty), name, path).cast(pa.int64()) for name in schema.columns]
-    return pa.RecordBatch.from_arrays(numbers, schema.columns)
+        found["reason"] = _texts(columns["reason"])
+    return pa.RecordBatch.from_pydict(found)
 
 
-def _texts(items: Any, path: str) -> Any:
-    """Item ids as plain text. pandas writes categories, which come as dictionaries."""
-    if items.type in _TEXT:
-        return items
-    if pa.types.is_dictionary(items.type):
-        return _texts(items.dictionary_decode(), path)
-    if items.type in _ALSO_TEXT:
-        try:
-            return items.cast(pa.string())
-        except pa.ArrowInvalid:
-            return decoded(items)
-    raise _refused("item", items.type, path, "item ids are text")
+def _texts(column: Any) -> Any:
+    """Text, as it is; pandas writes categories, which come as dictionaries."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.type in {pa.string(), pa.large_string()}:
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array(decoded(column), pa.string())
 
 
-def _numbers(numbers: Any, name: str, path: str) -> Any:
-    """Whole numbers.
-
-    Arrow would also make numbers of booleans, times, text, and floating-point numbers that were rounded.
-    """
-    if pa.types.is_dictionary(numbers.type):
-        return _numbers(numbers.dictionary_decode(), name, path)
-    if pa.types.is_integer(numbers.type) or pa.types.is_null(numbers.type):
-        return numbers
-    raise _refused(name, numbers.type, path, "integers are expected, as in the first file")
-
-
-def _refused(name: str, kind: Any, path: str, expected: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"the column {name} of {path} has the type {kind}, and {expected}; write all files with one type, or"
-        " acknowledge those of each type in a run of its own"
-    )
-
-
-def _bounded(items: Any) -> Any:
+def _bounded(column: Any) -> Any:
     """Item ids; what is longer than any is cut."""
+    items = _texts(column)
     longest = pc.max(pc.binary_length(items)).as_py() or 0
     if longest <= LONGEST:
         return items
-    try:
-        return pc.utf8_slice_codeunits(items, 0, LONGEST)
-    except pa.ArrowInvalid:
-        return pc.utf8_slice_codeunits(decoded(items), 0, LONGEST)
+    return pa.array([text and text[:LONGEST] for text in decoded(items)], pa.string())
 
 
 def pages_from_files(
@@ -285,15 +196,7 @@ def pages_from_files(
     *,
     reasons: bool = False,
 ) -> DataFrame:
-    """Make ``PAGES`` of Parquet files, which tasks read themselves.
-
-    Args:
-        spark: the session.
-        files: the files.
-        schema: how they name items.
-        batches: where tasks read batches.
-        reasons: skip rows with a ``reason``, which are failures.
-    """
+    """Make ``PAGES`` of Parquet files, which tasks read themselves."""
     splits = files.splits(most_tasks(spark))
     coalesce = coalesce_task(batches, schema)
 

@@ -24,12 +24,7 @@ _TREE: Final = Tree()
 
 
 class Sifted(NamedTuple, Generic[_T]):
-    """The marks of one batch, in two parts.
-
-    Attributes:
-        left: marks that are to be written.
-        done: items below the marks that were left out, all of them done.
-    """
+    """The marks of one batch, in two parts."""
 
     left: list[_T]
     done: int
@@ -42,9 +37,6 @@ class Sieve:
     word. But a process may have died between a word that it finished and the word above. A write below such a
     word carries it up, so one mark below each of them is written, and so is a finished word whose bit above
     is pending.
-
-    Args:
-        words: where the words are.
     """
 
     def __init__(self, words: WordStore) -> None:

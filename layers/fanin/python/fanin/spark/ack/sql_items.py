@@ -1,52 +1,40 @@
-"""Items as Spark SQL sees them: names, numbers, and which of them were issued.
-
-They serve rows that are looked at one by one; ``numpy_items`` parses the ids of all others in numpy.
-"""
+"""Items as Spark SQL sees them: the columns that name them, and what they bring, as tasks take them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import LongType, StringType
+from pyspark.sql.types import LongType, StringType, StructType
 
-from fanin.domain.ids import Block
-from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, InputSchema, whole_number
-from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
-from fanin.spark.runtime.arrow import ArrowBatches, Task
+from fanin.domain.limits import MAX_REASON
+from fanin.domain.totals import MAX_VALUE, check_names
+from fanin.errors import InvalidRequest
+from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, MAY_BE_WHOLE, InputSchema, whole_number
+from fanin.spark.ack.issued import BatchReader, IssuedItems, Refused, find_items
+from fanin.spark.runtime.arrow import ArrowBatches, page
 from fanin.spark.runtime.lookups import looked_up
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import decoded
 
-_INDEXED: Final = r"\A(?s:.*):(?:0|[1-9][0-9]{0,9})\z"
-_SCHEMA: Final = pa.schema(
-    [
-        ("name", pa.string()),
-        ("batch_id", pa.int64()),
-        ("first", pa.int64()),
-        ("size", pa.int64()),
-        ("reason", pa.string()),
-        ("detail", pa.string()),
-        ("totals", pa.list_(pa.string())),
-    ]
-)
-_NAMES: Final = pa.schema(list(_SCHEMA)[:1])
 
-
-def normalize(rows: DataFrame, schema: InputSchema) -> DataFrame:
+def normalize(rows: DataFrame, schema: InputSchema, totals: Sequence[str] = ()) -> DataFrame:
     """Give the columns that name items the types that all other functions take.
 
     Returns:
         ``item``, as text. Or ``batch_id`` and ``ordinal`` as BIGINT, null where they are not whole numbers,
-        and ``raw``: such a row as JSON. ``raw`` has the type VOID if all columns have whole numbers.
-
-    Raises:
-        InvalidRequest: a column has a type that cannot name items.
+        and ``raw``: such a row as JSON. ``raw`` has the type VOID if all columns have whole numbers. If there
+        is a ``reason``, it is text; if there are totals, their columns become those of ``with_values``.
     """
     schema.check_types(rows.schema)
+    if totals:
+        rows = with_values(rows, totals)
+    if "reason" in rows.columns:
+        reason = F.substring(F.col("reason").cast("string"), 1, MAX_REASON)
+        rows = rows.withColumn("reason", reason)
     if schema.by_id:
         text = F.col("item").cast("string")
         # Spark walks over all characters to cut a text; one of so few bytes needs no cut.
@@ -62,101 +50,50 @@ def normalize(rows: DataFrame, schema: InputSchema) -> DataFrame:
     return rows.withColumns({"raw": raw, **numbers, **given})
 
 
-def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
-    """Find the items that rows name. Rows are evaluated once; tasks check each name once a page of rows.
+_NAMES: Final = pa.schema([("name", pa.string())])
+_ITEMS: Final = pa.schema(
+    [
+        *_NAMES,
+        ("batch_id", pa.int64()),
+        ("ordinal", pa.int64()),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+    ]
+)
 
-    Args:
-        rows: with the columns that ``normalize`` gives, and any others.
-        schema: how they name items.
-        batches: where tasks read batches.
+
+def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
+    """Find the items that rows name, whose columns are those of ``normalize``; rows are evaluated once.
 
     Returns:
         The rows with ``batch_id`` and ``ordinal``, or with a ``reason`` and a ``detail`` why there is no such
-        item; and with ``value``, the row as it came, and ``totals``, the names of the totals of the batch.
-    """
-    split = _split_ids(rows) if schema.by_id else _split_ordinals(rows, schema)
-    block = looked_up(find_blocks_task(batches, schema), _NAMES, _SCHEMA, [F.col("name")])
-    found = split.withColumn("_block", block).select("*", "_block.*").drop("_block")
-    inside = (F.col("index") >= 0) & (F.col("index") < F.col("size"))
-    reason = (
-        F.when(F.col("name").isNull() & F.col("empty"), Reason.NULL)
-        .when(F.col("name").isNull(), Reason.MALFORMED)
-        .when(F.col("reason").isNotNull(), F.col("reason"))
-        .when(~inside, Reason.FOREIGN)
-    )
-    detail = F.coalesce(
-        F.col("detail"),
-        F.when(F.col("name").isNull(), F.lit("it names no item")),
-        F.when(~inside, F.format_string("there are %d items", "size")),
-    )
-    checked = found.withColumns({"reason": reason, "detail": detail})
-    ordinal = F.when(F.col("reason").isNull(), F.col("first") + F.col("index"))
-    return checked.withColumn("ordinal", ordinal).drop("name", "first", "size", "index", "empty")
-
-
-def find_blocks_task(batches: BatchReader, schema: InputSchema) -> Task:
-    """Make the function of a task that finds the blocks of items that names stand for.
-
-    Returns:
-        A function that takes ``name`` and gives ``name``, ``batch_id``, ``first``, ``size`` and ``totals``;
-        or ``name``, ``reason`` and ``detail`` of names that are refused.
+        item.
     """
 
-    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
+    def find(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         issued = IssuedItems(batches)
         for record in records:
             names = record.column(0).to_pylist()
-            if schema.by_id:
-                found = issued.blocks(names)
-            else:
-                sizes = issued.sizes({int(name): 0 for name in names})
-                counts = [(int(name), sizes[int(name)]) for name in names]
-                found = [n if isinstance(n, Refused) else Block(b, 0, n, 0) for b, n in counts]
-            rows = [{"name": name, **_row(block, issued)} for name, block in zip(names, found, strict=True)]
-            yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+            items = find_items(names, issued, by_id=schema.by_id)
+            found = zip(names, items, strict=True)
+            yield page(
+                _ITEMS,
+                [
+                    (name, None, None, *item) if isinstance(item, Refused) else (name, *item, None, None)
+                    for name, item in found
+                ],
+            )
 
-    return run
-
-
-def _row(found: Found, issued: IssuedItems) -> dict[str, str | int | list[str]]:
-    if isinstance(found, Refused):
-        return {"reason": found.reason, "detail": found.detail}
-    totals = list(issued.totals(found.batch_id))
-    return {"batch_id": found.batch_id, "first": found.first, "size": found.size, "totals": totals}
-
-
-def _split_ids(rows: DataFrame) -> DataFrame:
-    """Split item ids at their last colon.
-
-    Returns:
-        The rows with ``name``, the ``<batch id>:<group id>`` of the item's id, and ``index``, its number in
-        that group; both are null where the row names no item. Also ``value``, the row as it came, and
-        ``empty``, whether it is null.
-    """
-    rows = rows.withColumn("item", decoded(F.col("item")))  # or Python could not read its name
-    index = F.substring_index("item", ":", -1)
-    name = F.expr("substring(item, 1, length(item) - length(substring_index(item, ':', -1)) - 1)")
-    indexed = F.col("item").rlike(_INDEXED)
-    # A cast in a branch that is not taken does not fail, with ANSI on or off.
-    number = F.when(indexed, index).cast(LongType())
-    item = F.col("item")
-    return rows.withColumns(
-        {"name": F.when(indexed, name), "index": number, "value": item, "empty": item.isNull()}
-    )
-
-
-def _split_ordinals(rows: DataFrame, schema: InputSchema) -> DataFrame:
-    """What ``_split_ids`` gives, of rows with batches and ordinals; ``name`` is the batch."""
-    whole = F.col("ordinal").isNotNull() & F.col("batch_id").isNotNull()
-    row = F.to_json(F.struct(*schema.columns), {"ignoreNullFields": "false"})  # a null stays a null
-    named = rows.withColumns(
-        {
-            "name": F.when(whole, F.col("batch_id").cast("string")),
-            "value": F.coalesce("raw", row),
-            "empty": F.col("raw").isNull(),
-        }
-    )
-    return named.withColumnRenamed("ordinal", "index").drop("batch_id")
+    if schema.by_id:
+        name = decoded(F.col("item"))  # or Python could not read it
+    else:
+        name = F.coalesce("raw", F.concat("batch_id", F.lit(":"), "ordinal"))
+    item = rows.withColumn("_item", looked_up(find, _NAMES, _ITEMS, [name]))
+    found = {name: F.col(f"_item.{name}") for name in _ITEMS.names[1:]}
+    for column, empty in (("reason", Reason.NULL.value), ("detail", "it names no item")):
+        absent = F.when(F.col("_item.ordinal").isNull(), F.lit(empty))
+        found[column] = F.coalesce(F.col(f"_item.{column}"), absent)
+    return item.withColumns(found).drop("_item")
 
 
 def _bounded_json(rows: DataFrame, schema: InputSchema) -> Column:
@@ -168,3 +105,53 @@ def _bounded_json(rows: DataFrame, schema: InputSchema) -> Column:
         for name in schema.columns
     ]
     return F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
+
+
+TAKEN: Final = ("item", "batch_id", "ordinal", "reason")
+"""Columns that mean something else, so that no total can be read from them."""
+_SHOWN: Final = 40
+"""Most characters of a value in the detail of a reject."""
+
+
+def check_columns(totals: Sequence[str], columns: StructType) -> tuple[str, ...]:
+    """Return the names of the totals, if the input has a column for each."""
+    names = check_names(totals)
+    for name in names:
+        if name in TAKEN:
+            raise InvalidRequest(
+                f"the column {name} does not hold a total: it says which item a row is for, or why it failed"
+            )
+        if name not in columns.names:
+            raise InvalidRequest(
+                f"the input has no column {name} with what items bring to the total {name}; it has:"
+                f" {', '.join(sorted(columns.names))}"
+            )
+        kind = columns[name].dataType
+        if not isinstance(kind, MAY_BE_WHOLE):
+            raise InvalidRequest(
+                f"the column {name} has the type {kind.simpleString()}: what items bring to a total are whole"
+                " numbers"
+            )
+    return names
+
+
+def with_values(rows: DataFrame, totals: Sequence[str]) -> DataFrame:
+    """Read what each row's item brings.
+
+    Returns:
+        The rows without these columns, and with ``values``: one for each total, null for nothing; and with
+        ``odd``, which says what is wrong with them, or is null.
+    """
+    numbers = {name: whole_number(name, rows.schema[name].dataType) for name in totals}
+    odd = [
+        F.when(
+            F.col(name).isNotNull() & ~F.coalesce(number.between(-MAX_VALUE, MAX_VALUE), F.lit(False)),
+            F.concat(
+                F.lit(f"total {name} is not a whole number within ±2⁵³: "),
+                F.substring(F.col(name).cast("string"), 1, _SHOWN),
+            ),
+        )
+        for name, number in numbers.items()
+    ]
+    read = rows.withColumns({"_values": F.array(*numbers.values()), "_odd": F.coalesce(*odd, F.lit(None))})
+    return read.drop(*totals).withColumnsRenamed({"_values": "values", "_odd": "odd"})

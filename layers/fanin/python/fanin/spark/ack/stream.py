@@ -27,8 +27,8 @@ def ack_stream(
 ) -> Callable[[DataFrame, int], None]:
     """Acknowledge every micro-batch of a stream. One that comes again changes nothing.
 
-    A micro-batch of at most 10,000 rows, of which none fails its item and none brings totals, takes one
-    Spark job; and one before it, which reads the rows, if they have more than 32 partitions, or on Spark 3.5.
+    A micro-batch of at most 10,000 rows takes one Spark job; and one before it, which reads the rows, if they
+    have more than 32 partitions, or on Spark 3.5.
 
     Example:
         >>> handler = ack_stream(Service.from_env(), work="s3://bucket/acks")  # doctest: +SKIP
@@ -54,9 +54,9 @@ def ack_stream(
         try:
             # Otherwise a task of the few would read some partitions one after another. A shard of Kinesis is
             # one, and takes as long as its fetch is allowed to.
-            if not totals and rows.rdd.getNumPartitions() > TASKS:
+            if rows.rdd.getNumPartitions() > TASKS:
                 rows.count()
-            done = None if totals else acknowledge_few(rows, service, rejects=left_out, batch_id=batch_id)
+            done = acknowledge_few(rows, service, rejects=left_out, batch_id=batch_id, totals=totals)
             if done is None:
                 done = _acknowledge(rows, folder, left_out)
         finally:

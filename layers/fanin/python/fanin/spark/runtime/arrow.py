@@ -19,7 +19,8 @@ _SQL: Final = {
     pa.bool_(): "boolean",
     pa.string(): "string",
     pa.binary(): "binary",
-    pa.list_(pa.string()): "array<string>",
+    pa.list_(pa.int64()): "array<bigint>",
+    pa.list_(pa.list_(pa.int64())): "array<array<bigint>>",
 }
 
 
