@@ -17,7 +17,7 @@ from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree, positions
 from fanin.spark.auditing import export, rows
 from fanin.spark.auditing.export import line
-from fanin.spark.auditing.verdicts import Snapshot
+from fanin.spark.auditing.verdicts import Audit
 from tests.spark.export_writer import write_export
 
 FULL = 2**64 - 1
@@ -122,8 +122,8 @@ class Tables:
             made.append(write_export(folder, name, parts, at=at))
         return made[0], made[1]
 
-    def snapshot(self, spark: SparkSession, folder: Path) -> Snapshot:
+    def snapshot(self, spark: SparkSession, folder: Path) -> Audit:
         """Read the exports as a job does."""
         batches, words = (export.read(spark, str(path)) for path in self.export(folder))
         typed = rows.batches(batches.lines(spark)).persist(), rows.words(words.lines(spark)).persist()
-        return Snapshot(*typed, batches.at, words.at)
+        return Audit(*typed, batches.at, words.at)

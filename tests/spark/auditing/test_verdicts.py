@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from bench.spark_audit import PARTITIONS, audited, wrongly_told
 from fanin.domain.marks import Done
 from fanin.spark.auditing import sums
-from fanin.spark.auditing.verdicts import audit_of
 from fanin.spark.jobs.audit import SETTINGS
 from tests.spark.playing import DEEP, lost, played, ranges_of
 from tests.spark.setting import setting
@@ -26,7 +25,7 @@ def test_a_batch_with_most_of_the_words_is_no_single_task(spark: SparkSession, t
         tables.ledger.mark([Done(group[n], {"rows": n}) for n in range(0, items, 64)]).whole()
     tables.dump()
     snapshot = tables.snapshot(spark, tmp_path)
-    found = audit_of(replace(snapshot, words=snapshot.words.repartition(8)))
+    found = replace(snapshot, word_rows=snapshot.word_rows.repartition(8))
 
     # When batches are too many to be broadcast, and few bytes count as many
     few = {
@@ -62,7 +61,7 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(
     assert words
 
     # When they are audited
-    found = audit_of(tables.snapshot(spark, tmp_path))
+    found = tables.snapshot(spark, tmp_path)
     with found.kept():
         findings = found.findings().persist()
         audited_batches = found.batches(findings).persist()

@@ -14,7 +14,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.footers import check_promised
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.failures import refused_storage
@@ -78,19 +77,6 @@ def test_a_file_that_turns_out_to_be_damaged_is_named_in_a_line(spark: SparkSess
         assert told is not None
         assert f"/{file.name} cannot be read: " in told
         assert "\n" not in told
-
-
-def test_zeros_in_a_page_of_gzip_which_spark_reads_as_other_values_are_refused(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # Given a file without checksums of its own, and one that is whole
-    pq.write_table(pa.table({"x": [1]}), tmp_path / "0.parquet", compression="gzip")
-    zeroed(pa.table({"x": range(20_000)}), tmp_path / "1.parquet")
-    found = open_input(spark, Dataset(str(tmp_path)), fields=[])
-    assert found.rows.where("x > 0").count() < 20_000
-
-    with pytest.raises(InvalidRequest, match=r"/1\.parquet has a page that is not what its checksum of gzip"):
-        check_promised(spark, found, 20_001)
 
 
 def zeroed(table: pa.Table, path: Path, **options: bool) -> None:

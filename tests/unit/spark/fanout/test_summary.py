@@ -186,5 +186,5 @@ def test_rejects_whose_folder_cannot_be_used_say_what_to_do(
         raise AnalysisException("Parent path is not a directory: file:/a.csv")
 
     place.meanwhile = [fail] * (len(WAITS) + 1)
-    with pytest.raises(ServiceUnavailable, match=r"/rejects: file:/a\.csv is a file, .*another folder\. If"):
+    with pytest.raises(ServiceUnavailable, match=r"/rejects: .* file:/a\.csv; name another folder\. If"):
         written(place, monkeypatch)

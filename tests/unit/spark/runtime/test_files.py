@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanin.errors import InvalidRequest, ServiceUnavailable
+from fanin.errors import ServiceUnavailable
 from fanin.spark.runtime.files import Folder
 from tests.unit.spark.runtime.file_systems import Died, FileSystem, Raised
 
@@ -99,37 +99,6 @@ def test_a_driver_that_is_overtaken_while_it_writes_does_not_replace_the_file(ki
     assert whole(system) == b"the other's"
 
 
-@pytest.mark.parametrize("replace", [True, False])
-def test_a_folder_of_the_name_of_a_file_is_refused(replace: bool) -> None:
-    # Given a folder where a file is to be, into which a rename would move that file
-    system = FileSystem()
-    system.files = {"/folder/note/mine": b"of somebody"}
-    folder = Folder(system.session(), "/folder")
-
-    # When a job writes the file, or looks whether another one did
-    told = "/folder/note is a folder, and this job has a file of that name; rename the folder"
-    with pytest.raises(InvalidRequest, match=told):
-        folder.write("note", "text", replace=replace)
-    with pytest.raises(InvalidRequest, match=told):
-        folder.read("note")
-
-    # Then nothing has changed
-    assert system.files == {"/folder/note/mine": b"of somebody"}
-
-
-@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
-def test_what_is_no_file_is_told_from_one(late: bool) -> None:
-    # Given a file system that refuses to open what is no file, or only to read it
-    system = FileSystem(late=late)
-    system.files = {"/folder/note/mine": b"of somebody"}
-    folder = Folder(system.session(), "/folder")
-
-    # Then a file that is not there has no text, and a folder is refused
-    assert folder.read("none") is None
-    with pytest.raises(InvalidRequest, match="/folder/note is a folder"):
-        folder.read("note")
-
-
 def test_a_file_is_read_by_one_request(system: FileSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     system.files = {"/folder/note": b"text"}
     folder = Folder(system.session(), "/folder")
@@ -168,21 +137,7 @@ def test_a_file_that_cannot_be_read_is_tried_twice(
     asked = requests(system, monkeypatch)
     with pytest.raises(Raised, match="AccessControlException"):
         folder.read("note")
-    assert asked == ["open", "exists", "isDirectory", "open"]
-
-
-def test_a_folder_is_not_deleted_for_a_file() -> None:
-    # Given a folder where a file of an earlier run may be, and such a file
-    system = FileSystem()
-    system.files = {"/folder/note/mine": b"of somebody", "/folder/other": b"of an earlier run"}
-    folder = Folder(system.session(), "/folder")
-
-    # When the files are deleted, then the folder is refused and stays
-    with pytest.raises(InvalidRequest, match="/folder/note is a folder"):
-        folder.delete_file("note")
-    folder.delete_file("other")
-    folder.delete_file("none")
-    assert system.files == {"/folder/note/mine": b"of somebody"}
+    assert asked == ["open", "exists", "open"]
 
 
 def test_what_cannot_be_deleted_is_not_taken_for_gone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,15 +151,6 @@ def test_what_cannot_be_deleted_is_not_taken_for_gone(monkeypatch: pytest.Monkey
     with pytest.raises(ServiceUnavailable, match="/folder/rows cannot be deleted"):
         folder.delete("rows")
     folder.delete("none")
-
-
-def test_a_folder_on_s3_that_hides_a_file_is_refused() -> None:
-    system = FileSystem("s3a", objects=True, conditional=True)
-    system.files = {"/folder/note/mine": b"of somebody"}
-    folder = Folder(system.session(), "/folder")
-    assert not folder.write("note", "text", replace=False)
-    with pytest.raises(InvalidRequest, match="/folder/note is a folder"):
-        folder.read("note")
 
 
 def test_a_driver_that_is_interrupted_while_it_writes_leaves_no_half_object() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.rejects import ANY, MOST_SHOWN, Commonest, Reject, RejectLimit, write_few_rejects
+from fanin.spark.runtime.rejects import ANY, MOST_SHOWN, Reject, RejectLimit, commonest, write_few_rejects
 from fanin.spark.runtime.unreadable import MARK, UNREADABLE, WRONG_COLUMNS
 from tests.unit.spark.runtime.file_systems import FileSystem
 
@@ -125,4 +125,4 @@ def test_a_dataset_without_rows_has_no_rejects() -> None:
     ],
 )
 def test_the_commonest_reject_says_what_to_look_at(detail: str | None, value: str | None, told: str) -> None:
-    assert str(Commonest("malformed", detail, 3, value)).endswith(told)
+    assert commonest("malformed", detail, 3, value).endswith(told)

@@ -17,7 +17,7 @@ from fanin.domain.limits import shown
 from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.auditing import export, rows
 from fanin.spark.auditing.findings import MOVING
-from fanin.spark.auditing.verdicts import Snapshot, audit_of
+from fanin.spark.auditing.verdicts import Audit
 from fanin.spark.runtime.arrow import ArrowBatches, ddl
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
 from fanin.spark.runtime.places import path_of
@@ -162,7 +162,7 @@ def audit(
     read_words = words.count()
     tell(f"judges {batches.count():,} batches with {read_words:,} words")
     moments = [one.at for one in exports]
-    judged = audit_of(Snapshot(batches, words, min(moments, default=began), max(moments, default=ended)))
+    judged = Audit(batches, words, min(moments, default=began), max(moments, default=ended))
     with judged.kept():
         findings = replace_dataset(judged.findings(), f"{folder}/findings")
         audited = replace_dataset(judged.batches(findings), f"{folder}/batches")

@@ -17,29 +17,18 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from fanin.errors import ExportDamaged
 from fanin.spark.auditing.rows import LINES
 from fanin.spark.runtime.arrow import ArrowBatches
+from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.service import Service
 
 SUMMARY: Final = "manifest-summary.json"
 FORMAT: Final = "DYNAMODB_JSON"
 FULL: Final = "FULL_EXPORT"
-
-_SUMMARY: Final = StructType(
-    [
-        StructField("exportTime", StringType()),
-        StructField("itemCount", LongType()),
-        StructField("manifestFilesS3Key", StringType()),
-        StructField("outputFormat", StringType()),
-        StructField("exportType", StringType()),
-    ]
-)
-_FILES: Final = StructType([StructField("itemCount", LongType()), StructField("dataFileS3Key", StringType())])
 
 
 @dataclass(frozen=True)
@@ -57,11 +46,7 @@ class Export:
     items: dict[str, int]
 
     def lines(self, spark: SparkSession) -> DataFrame:
-        """The rows as lines: ``value``, and ``source``, the name of the data file.
-
-        Raises:
-            ExportDamaged: a file that the manifest names is missing.
-        """
+        """The rows as lines: ``value``, and ``source``, the name of the data file."""
         files = [path for path, items in self.items.items() if items]
         if not files:
             return spark.createDataFrame([], LINES)
@@ -74,14 +59,7 @@ class Export:
         return text.select("value", F.substring_index(F.input_file_name(), "/", -1).alias("source"))
 
     def check(self, rows: DataFrame) -> None:
-        """Compare the rows that were read with the manifest.
-
-        Args:
-            rows: one for each line that was read, with its ``source``.
-
-        Raises:
-            ExportDamaged: a file has more or fewer rows.
-        """
+        """Compare the rows that were read with the manifest."""
         read = {row["source"]: row["count"] for row in rows.groupBy("source").count().collect()}
         for path, items in self.items.items():
             found = read.get(path.rsplit("/", 1)[-1], 0)
@@ -92,40 +70,35 @@ class Export:
 
 
 def read(spark: SparkSession, folder: str) -> Export:
-    """Read the manifests of an export.
-
-    Args:
-        spark: the session.
-        folder: of the export, with or without the name of its summary.
+    """Read the manifests of an export, whose folder may be given with the name of its summary.
 
     Raises:
         ExportDamaged: the folder has no export, or one of another kind. Says what to do.
     """
-    folder = folder.rstrip("/").removesuffix(f"/{SUMMARY}")
+    files = Folder(spark, folder.rstrip("/").removesuffix(f"/{SUMMARY}"))
     try:
-        (summary,) = spark.read.schema(_SUMMARY).json(f"{folder}/{SUMMARY}", multiLine=True).collect()
-        return _manifest(spark, folder, summary)
-    except (AnalysisException, ValueError) as error:
+        return _manifest(files, json.loads(files.read(SUMMARY) or ""))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ExportDamaged(
-            f"{folder} is not a finished export of a table; name the folder AWSDynamoDB/<id> of one"
+            f"{files.path} is not a finished export of a table; name the folder AWSDynamoDB/<id> of one"
         ) from error
 
 
-def _manifest(spark: SparkSession, folder: str, summary: Row) -> Export:
-    if summary["outputFormat"] != FORMAT or summary["exportType"] not in {None, FULL}:
+def _manifest(files: Folder, summary: Mapping[str, Any]) -> Export:
+    folder, kind = files.path, summary.get("exportType")
+    if summary["outputFormat"] != FORMAT or kind not in {None, FULL}:
         raise ExportDamaged(
-            f"{folder} is {summary['exportType']} as {summary['outputFormat']};"
-            f" export the table in full, as {FORMAT}"
+            f"{folder} is {kind} as {summary['outputFormat']}; export the table in full, as {FORMAT}"
         )
-    name = summary["manifestFilesS3Key"]
-    root, _, manifest = name.rpartition("/")
+    root, _, manifest = summary["manifestFilesS3Key"].rpartition("/")
     above = f"/{root.rpartition('/')[2]}/"
     items: dict[str, int] = {}
-    for file in spark.read.schema(_FILES).json(f"{folder}/{manifest}").collect():
+    for line in (files.read(manifest) or "").splitlines():
+        file = json.loads(line)
         _, found, key = f"/{file['dataFileS3Key']}".rpartition(above)
-        if not found or file["itemCount"] is None:
+        if not found:
             raise ExportDamaged(f"{folder}/{manifest} names a data file of another export; export it again")
-        items[f"{folder}/{key}"] = file["itemCount"]
+        items[f"{folder}/{key}"] = int(file["itemCount"])
     if sum(items.values()) != summary["itemCount"]:
         raise ExportDamaged(
             f"{folder}/{manifest} lists {sum(items.values())} rows, and the summary"
@@ -142,13 +115,6 @@ def scan(
 
     Whenever the plan runs it reads the table again, and may find other rows. So write them before you work
     on them.
-
-    Args:
-        spark: the session.
-        service: the stack.
-        table: its name.
-        segments: tasks, and so parallel readers; a task holds one page of at most a megabyte.
-        consistent: use strongly consistent reads, at twice the price.
 
     Returns:
         ``value``, a row as a line of DynamoDB JSON; ``source``, its segment.

@@ -130,11 +130,7 @@ def word_findings(words: DataFrame) -> DataFrame:
 
 
 def batch_findings(batches: DataFrame) -> DataFrame:
-    """Find what single rows of batches show.
-
-    Returns:
-        The columns of ``word_findings``; ``word_id`` is null.
-    """
+    """Find what single rows of batches show."""
     live = f"state in ('{State.OPEN}', '{State.CLOSED}')"
     contradicts = (
         f"case when state = '{State.OPEN}' and closed_at is not null then 'open, and it has closed_at'"
@@ -177,11 +173,7 @@ def level_findings(measured: DataFrame) -> DataFrame:
 
 
 def total_findings(words: DataFrame) -> DataFrame:
-    """Find words above the leaves whose sums are not those of what is below.
-
-    Returns:
-        The columns of ``word_findings``.
-    """
+    """Find words above the leaves whose sums are not those of what is below."""
     return sums.word_totals(words).select(
         "batch_id", "word_id", F.lit(FindingKind.WRONG_TOTAL.value).alias("kind"), "detail"
     )
@@ -193,7 +185,7 @@ def judge(found: DataFrame, batches: DataFrame) -> DataFrame:
     Args:
         found: of ``word_findings``, ``batch_findings`` and the others. ``_ONE_ABOVE`` becomes ``OUTSIDE`` if
             items of the batch are pending, and is left out if not.
-        batches: of ``verdicts.advanced``.
+        batches: of ``Audit.advanced``.
 
     Returns:
         batch_id, word_id, kind, detail.

@@ -268,10 +268,6 @@ def measure(words: DataFrame) -> DataFrame:
 def missing(measured: DataFrame, batches: DataFrame) -> DataFrame:
     """The ranges of items that are not done.
 
-    Args:
-        measured: rows of ``MEASURE``.
-        batches: ``batch_id`` and ``items`` of the batches to look at.
-
     Returns:
         batch_id, start, stop: half-open, disjoint and not adjacent.
     """

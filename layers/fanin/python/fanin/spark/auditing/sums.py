@@ -48,23 +48,13 @@ def _each(places: Iterable[str]) -> str:
 
 
 def _first(*cases: tuple[str, str]) -> str:
-    """What is said of the first place of which a case holds; null if there is none.
-
-    Args:
-        cases: a condition and what is said, in SQL for ``place``.
-    """
+    """What is said of the first place of which a case holds; null if there is none."""
     case = " ".join(f"when {when} then {told}" for when, told in cases)
     return f"get(array_compact(transform({_PLACES}, place -> case {case} end)), 0)"
 
 
 def _unlike(others: str, here: str, there: str) -> str:
-    """What is said of the first of the sums that differs from that of others.
-
-    Args:
-        others: column of the others.
-        here: where the sums were found, as it is said.
-        there: where the others were found.
-    """
+    """What is said of the first of the sums that differs from that of others."""
     told = f"concat(totals[place], ': ', {_at('sums')}, ' {here}, ', {_at(others)}, ' {there}')"
     return _first((f"{_NAMED} and {_at('sums')} <> {_at(others)}", told))
 
@@ -82,7 +72,7 @@ _TOO_LARGE: Final = (
 LEAF_DETAIL: Final = (
     f"if(level = 0 and sums is not null and {_COMPARED}, {_first(_TOO_LARGE, _UNNAMED)}, null)"
 )
-"""What is wrong with the sums of a leaf, of ``verdicts.joined``; null if nothing is."""
+"""What is wrong with the sums of a leaf, of ``Audit.words``; null if nothing is."""
 
 ROW_DETAIL: Final = (
     f"if(fault is null and totals is not null and {COMPLETE},"
@@ -110,7 +100,7 @@ def per_batch(words: DataFrame) -> DataFrame:
 
 
 def by_name() -> Column:
-    """The totals of a batch of ``verdicts.advanced``: what its leaves add up to, or what was counted.
+    """The totals of a batch of ``Audit.advanced``: what its leaves add up to, or what was counted.
 
     Returns:
         Total by name, null if it has more than 38 digits. Null for a batch without totals.
@@ -122,11 +112,7 @@ def by_name() -> Column:
 
 
 def word_totals(words: DataFrame) -> DataFrame:
-    """Find words above the leaves whose sums are not those of what is below.
-
-    Returns:
-        batch_id, word_id; detail: how they differ.
-    """
+    """Find words above the leaves whose sums are not those of what is below."""
     # Each word comes to its own place, and what it has given to that of the word above it.
     own = (
         "if(level > 0, struct(level, number,"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from pyspark import StorageLevel
@@ -49,37 +50,20 @@ class BatchVerdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """The typed rows of the two tables, and when they were read.
+class Audit:
+    """What a snapshot of the two tables says. Write its datasets while it is ``kept``.
 
     Attributes:
-        batches: of ``rows.batches``.
-        words: of ``rows.words``.
+        batch_rows: of ``rows.batches``.
+        word_rows: of ``rows.words``.
         since: milliseconds since the epoch; when reading the earlier table began.
         until: milliseconds since the epoch; when reading the later table ended.
     """
 
-    batches: DataFrame
-    words: DataFrame
+    batch_rows: DataFrame
+    word_rows: DataFrame
     since: int
     until: int
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What a snapshot says. Write its datasets while it is ``kept``.
-
-    Attributes:
-        until: of the snapshot.
-        words: of ``joined``.
-        measured: rows of ``progress.MEASURE``.
-        advanced: of the function ``advanced``.
-    """
-
-    until: int
-    words: DataFrame
-    measured: DataFrame
-    advanced: DataFrame
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -159,76 +143,72 @@ class Audit:
         )
         return judge(found, self.advanced)
 
+    @cached_property
+    def measured(self) -> DataFrame:
+        """Rows of ``progress.MEASURE``."""
+        return progress.measure(self.words.where("in_tree and not gone"))
 
-def audit_of(snapshot: Snapshot) -> Audit:
-    """Plan the audit of a snapshot; Spark runs nothing yet."""
-    words = joined(snapshot)
-    measured = progress.measure(words.where("in_tree and not gone"))
-    return Audit(snapshot.until, words, measured, advanced(snapshot, words, measured))
+    @property
+    def _present(self) -> DataFrame:
+        """The batches that have not expired, with ``ended``."""
+        ended = ~F.col("state").isin([state.value for state in LIVE])
+        return self.batch_rows.withColumn("ended", ended).where(self._lives)
 
+    @cached_property
+    def words(self) -> DataFrame:
+        """The words with their batches and their places in the trees.
 
-def present(snapshot: Snapshot) -> DataFrame:
-    """The batches that have not expired, with ``ended``."""
-    rows = snapshot.batches.withColumn("ended", ~F.col("state").isin([state.value for state in LIVE]))
-    return rows.where(_lives(snapshot))
+        Returns:
+            The rows of ``rows.words`` with the columns of ``progress.with_places``, and
+            gone: whether the word has expired.
+            known: whether it has a batch that has not.
+            items, closed_at, mode, ended, root, totals, batch_expires_at, batch_fault: of the batch, or null.
+            exact_end: ``sums.EXACT_END`` of the batch.
+            until: of the snapshot.
+            judged: whether the word and its batch can be compared: both are there, and without a fault.
+            in_tree: whether it is ``judged``, and where a word of its batch may be.
+        """
+        beside = with_trees(self._present.where("batch_id is not null")).select(
+            *("batch_id", "items", "closed_at", "mode", "ended", "root", "lasts", "edges"),
+            F.col("expires_at").alias("batch_expires_at"),
+            F.col("fault").alias("batch_fault"),
+            *("totals", F.expr(sums.EXACT_END).alias("exact_end")),
+            F.lit(True).alias("known"),
+        )
+        words = self.word_rows.withColumn("gone", ~self._lives).join(beside, "batch_id", "left")
+        known = F.coalesce("known", F.lit(False))
+        placed = with_places(words.withColumns({"known": known, "until": F.lit(self.until)}))
+        judged = "known and batch_fault is null and fault is null"
+        return placed.withColumns(
+            {"judged": F.expr(judged), "in_tree": F.expr(f"{judged} and inside and mode = '{Mode.EXACT}'")}
+        )
 
+    @cached_property
+    def advanced(self) -> DataFrame:
+        """The batches that have not expired, with how far they have come.
 
-def joined(snapshot: Snapshot) -> DataFrame:
-    """The words with their batches and their places in the trees.
+        Returns:
+            Their rows with
+            done, pending: items.
+            active_until: milliseconds since the epoch; the latest possible time of the last activity.
+            active: whether the batch may have been active when the snapshot was taken, or later.
+            leaf_sums, root_sums: of ``sums.per_batch``.
+        """
+        marked = self.measured.groupBy("batch_id").agg(F.sum("done").alias("marked"))
+        exact = F.col("mode") == Mode.EXACT.value
+        done = F.when(exact, F.coalesce("marked", F.lit(0))).otherwise(F.least("acked", "items"))
+        active = F.col("active_until") >= self.since - SLACK
+        return (
+            self._present.join(marked, "batch_id", "left")
+            .join(sums.per_batch(self.words), "batch_id", "left")
+            .withColumns({"done": done, "active_until": _active_until()})
+            .withColumns({"pending": F.col("items") - F.col("done"), "active": active})
+            .drop("marked")
+        )
 
-    Returns:
-        The rows of ``rows.words`` with the columns of ``progress.with_places``, and
-        gone: whether the word has expired.
-        known: whether it has a batch that has not.
-        items, closed_at, mode, ended, root, totals, batch_expires_at, batch_fault: of the batch, or null.
-        exact_end: ``sums.EXACT_END`` of the batch.
-        until: of the snapshot.
-        judged: whether the word and its batch can be compared: both are there, and without a fault.
-        in_tree: whether it is ``judged``, and where a word of its batch may be.
-    """
-    rows = present(snapshot).where("batch_id is not null")
-    beside = with_trees(rows).select(
-        *("batch_id", "items", "closed_at", "mode", "ended", "root", "lasts", "edges"),
-        F.col("expires_at").alias("batch_expires_at"),
-        F.col("fault").alias("batch_fault"),
-        *("totals", F.expr(sums.EXACT_END).alias("exact_end")),
-        F.lit(True).alias("known"),
-    )
-    words = snapshot.words.withColumn("gone", ~_lives(snapshot)).join(beside, "batch_id", "left")
-    known = F.coalesce("known", F.lit(False))
-    placed = with_places(words.withColumn("known", known).withColumn("until", F.lit(snapshot.until)))
-    judged = "known and batch_fault is null and fault is null"
-    return placed.withColumns(
-        {"judged": F.expr(judged), "in_tree": F.expr(f"{judged} and inside and mode = '{Mode.EXACT}'")}
-    )
-
-
-def advanced(snapshot: Snapshot, words: DataFrame, measured: DataFrame) -> DataFrame:
-    """The batches of ``present`` with how far they have come.
-
-    Returns:
-        The same rows with
-        done, pending: items.
-        active_until: milliseconds since the epoch; the latest possible time of the last activity.
-        active: whether the batch may have been active when the snapshot was taken, or later.
-        leaf_sums, root_sums: of ``sums.per_batch``.
-    """
-    marked = measured.groupBy("batch_id").agg(F.sum("done").alias("marked"))
-    exact = F.col("mode") == Mode.EXACT.value
-    done = F.when(exact, F.coalesce("marked", F.lit(0))).otherwise(F.least("acked", "items"))
-    since = snapshot.since - SLACK
-    return (
-        present(snapshot)
-        .join(marked, "batch_id", "left")
-        .join(sums.per_batch(words), "batch_id", "left")
-        .withColumns({"done": done, "active_until": _active_until()})
-        .withColumns({"pending": F.col("items") - F.col("done"), "active": F.col("active_until") >= since})
-        .drop("marked")
-    )
-
-
-def _lives(snapshot: Snapshot) -> Column:
-    return F.coalesce(F.col("expires_at") * 1000 > snapshot.until, F.lit(True))
+    @property
+    def _lives(self) -> Column:
+        return F.coalesce(F.col("expires_at") * 1000 > self.until, F.lit(True))
 
 
 def _active_until() -> Column:

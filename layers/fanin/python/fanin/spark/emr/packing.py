@@ -45,11 +45,7 @@ class Package:
 
     @classmethod
     def wheel(cls, file: Path) -> Package:
-        """A wheel of fanin.
-
-        Raises:
-            InvalidRequest: the file cannot be read, or is not a wheel of fanin.
-        """
+        """A wheel of fanin."""
         try:
             content = file.read_bytes()
         except OSError as error:
@@ -118,11 +114,7 @@ class Script:
 
 
 def _folder(path: Path, name: str) -> Iterator[tuple[str, Traversable]]:
-    """All files below a folder of a user.
-
-    Raises:
-        InvalidRequest: it cannot be read, or has no files.
-    """
+    """All files below a folder of a user."""
     try:
         found = list(_files(path, name))
     except OSError as error:

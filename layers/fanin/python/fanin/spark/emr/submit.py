@@ -33,16 +33,7 @@ _MINUTE: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Pipeline:
-    """The pipeline's stack, by its outputs.
-
-    Attributes:
-        application: id of the EMR Serverless application.
-        role: ARN of the role of the jobs.
-        bucket: name of the bucket for code and data.
-        entry: S3 URL of the script that the stack was deployed with.
-        package: S3 URL of the code that it was deployed with, as a zip.
-        conf: Spark properties of every job.
-    """
+    """The pipeline's stack, by its outputs; ``entry`` and ``package`` are S3 URLs of its own code."""
 
     application: str
     role: str
@@ -107,15 +98,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class JobRun:
-    """A run of a job, as it was last seen.
-
-    Attributes:
-        id: its id.
-        name: which job.
-        state: as EMR names it, for example ``RUNNING`` or ``SUCCESS``.
-        details: what EMR says about the state; if it failed, why.
-        seconds: how long it has run; None if that is not known yet.
-    """
+    """A run of a job, as it was last seen."""
 
     id: str
     name: str = ""
@@ -147,10 +130,6 @@ class Runs:
 
         Returns:
             The run; if its token was used before, the run of that time.
-
-        Raises:
-            InvalidRequest: EMR refuses the job, or the token was used for another one.
-            AccessDenied: the caller may not upload code, start jobs, or pass the role on.
         """
         job, arguments = submission.job, submission.arguments
         entry, code = self._code(submission.package)
@@ -181,11 +160,7 @@ class Runs:
         return JobRun(answer["jobRunId"], job)
 
     def look(self, run_id: str) -> JobRun:
-        """Read the state of a run.
-
-        Raises:
-            JobRunNotFound: there is no run with that id.
-        """
+        """Read the state of a run."""
         with _explained("look at the run"):
             seen = self._emr.get_job_run(**self._named(run_id))["jobRun"]
         return JobRun(
@@ -209,21 +184,12 @@ class Runs:
             sleep(POLL)
 
     def cancel(self, run_id: str) -> None:
-        """Ask a run to end; its job can be submitted again.
-
-        Raises:
-            JobRunNotFound: there is no run with that id.
-            InvalidRequest: it has already ended.
-        """
+        """Ask a run to end; its job can be submitted again."""
         with _explained("cancel the run"):
             self._emr.cancel_job_run(**self._named(run_id))
 
     def dashboard(self, run_id: str) -> str:
-        """A link to the Spark UI and the logs of a run; it works for an hour.
-
-        Raises:
-            JobRunNotFound: there is no run with that id.
-        """
+        """A link to the Spark UI and the logs of a run; it works for an hour."""
         with _explained("make the link"):
             url: str = self._emr.get_dashboard_for_job_run(**self._named(run_id))["url"]
         return url

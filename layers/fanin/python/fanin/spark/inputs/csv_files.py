@@ -69,14 +69,6 @@ def read_csv(
 ) -> DataFrame | None:
     """Read CSV files.
 
-    Args:
-        spark: the session.
-        files: the files.
-        dialect: of all of them.
-        base: the folder whose subfolders may be columns, such as ``day=1``, or the only file.
-        folders: the columns that come from their names.
-        types: the types of all columns; without them all are text.
-
     Returns:
         The columns of all files, ``LINE`` and ``PROBLEM``; None if no file has a header.
 

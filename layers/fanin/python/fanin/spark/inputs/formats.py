@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -41,11 +41,7 @@ class DatasetFormat(StrEnum):
 
 
 def dataset_format(name: str) -> DatasetFormat:
-    """The format of a name.
-
-    Raises:
-        InvalidRequest: there is no such format; lists those that there are.
-    """
+    """The format of a name."""
     try:
         return DatasetFormat(name)
     except ValueError:
@@ -83,9 +79,6 @@ class Dialect:
         escape: what stands before a quote within quotes; by default another quote.
         multiline: the objects of JSON have line breaks: a file is one object, or an array of them. In CSV
             line breaks within quotes are found without it; then a file is not looked through for them.
-
-    Raises:
-        InvalidRequest: the encoding is unknown, or quote or escape have more than one character.
     """
 
     delimiter: str | None = None
@@ -137,15 +130,6 @@ class Dialect:
             "columnPruning": False,
         }
 
-    def differences(self) -> dict[str, Any]:
-        """What differs from the default, as JSON."""
-        values = {field.name: (getattr(self, field.name), field.default) for field in fields(Dialect)}
-        return {
-            name: value
-            for name, (value, default) in values.items()
-            if value != default and name != "multiline"
-        }
-
 
 @dataclass(frozen=True)
 class Dataset(Dialect, Located):
@@ -186,10 +170,5 @@ class Dataset(Dialect, Located):
 
     def describe(self) -> dict[str, Any]:
         """Everything but the data that the rows depend on, as JSON."""
-        return {
-            "path": self.place,
-            "format": (self.known or format_of_path(self.place)).value,
-            "schema": self.schema,
-            "multiline": self.multiline,
-            **self.differences(),
-        }
+        format_ = (self.known or format_of_path(self.place)).value
+        return {**asdict(self), "path": self.place, "format": format_}

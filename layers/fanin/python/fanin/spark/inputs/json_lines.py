@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +16,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import Dialect
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.inputs.names import case_sensitive
+from fanin.spark.runtime.arrow import ArrowBatches, Task, page
 from fanin.spark.runtime.places import escaped
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
@@ -25,9 +26,6 @@ TEXT: Final = "_fanin_text"
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _ROWS: Final = 1_000
 """Rows of a page; objects may be large."""
-
-Records: TypeAlias = Any
-"""A ``pyarrow.RecordBatch``; pyarrow has no type annotations."""
 
 
 class _NotJson(ValueError):
@@ -40,35 +38,12 @@ class _Number(str):
     __slots__ = ()
 
 
-class _Repeating(dict[str, Any]):
-    """An object that has a name more than once.
-
-    Attributes:
-        pairs: its fields, as they stand there.
-    """
-
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        super().__init__(pairs)
-        self.pairs = pairs
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    return found if len(found) == len(pairs) else _Repeating(pairs)
-
-
-def _pairs(found: dict[str, Any]) -> Iterable[tuple[str, Any]]:
-    return found.pairs if isinstance(found, _Repeating) else found.items()
+class _Pairs(list[tuple[str, Any]]):
+    """An object, which may have a name more than once."""
 
 
 class Object(NamedTuple):
-    """One object of a dataset, or a text that is none.
-
-    Attributes:
-        text: as it came.
-        values: of the columns that are asked for, as text.
-        problem: why it is no object; None if it is one.
-    """
+    """One object of a dataset, or a text that is none."""
 
     text: str
     values: Sequence[str | None]
@@ -83,17 +58,8 @@ def read_json(
 ) -> DataFrame:
     """Read files of JSON: an object on each line; with ``multiline``, an object or an array a file.
 
-    Args:
-        spark: the session.
-        files: the files.
-        dialect: of all of them.
-        names: of the fields to read; numbers come as their text, objects and arrays as JSON.
-
     Returns:
         The fields, each as text; ``TEXT``, ``LINE`` and ``PROBLEM``.
-
-    Raises:
-        InvalidRequest: lines cannot be told apart in the encoding.
     """
     if dialect.wide and not dialect.multiline:
         raise InvalidRequest(
@@ -106,39 +72,22 @@ def read_json(
     return texts.select(F.col("value").cast("binary")).mapInArrow(task, schema)
 
 
-def objects_task(
-    names: Sequence[str], codec: str, *, whole: bool, exact: bool
-) -> Callable[[Iterable[Records]], Iterator[Records]]:
-    """Make the function of a task that reads JSON.
-
-    Args:
-        names: of the fields.
-        codec: Python's name of the encoding.
-        whole: a text is a whole file, and not a line.
-        exact: names that differ in case are different.
-    """
+def objects_task(names: Sequence[str], codec: str, *, whole: bool, exact: bool) -> Task:
+    """Make the function of a task that reads JSON."""
     fields = {name if exact else name.lower(): place for place, name in enumerate(names)}
     schema = pa.schema([(name, pa.string()) for name in (*names, TEXT, LINE, PROBLEM)])
 
-    def page(found: list[Object]) -> Records:
-        columns: list[list[str | None]] = [[one.values[at] for one in found] for at in range(len(names))]
-        columns.append([one.text if one.problem is None else None for one in found])
-        columns.append([one.text if one.problem is not None else None for one in found])
-        columns.append([one.problem for one in found])
-        return pa.RecordBatch.from_arrays(
-            [pa.array(column, pa.string()) for column in columns], schema=schema
-        )
-
-    def run(records: Iterable[Records]) -> Iterator[Records]:
-        found: list[Object] = []
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
+        found = list[Sequence[str | None]]()
         for record in records:
             for raw in record.column(0).to_pylist():
-                for one in objects(raw, codec, fields, whole=whole, exact=exact):
-                    found.append(one)
+                for text, values, problem in objects(raw, codec, fields, whole=whole, exact=exact):
+                    told = (text, None, None) if problem is None else (None, text, problem)
+                    found.append((*values, *told))
                     if len(found) == _ROWS:
-                        yield page(found)
+                        yield page(schema, found)
                         found = []
-        yield page(found)
+        yield page(schema, found)
 
     return run
 
@@ -167,7 +116,7 @@ def objects(raw: bytes, codec: str, fields: dict[str, int], *, whole: bool, exac
         yield Object(text[at:], nothing, f"it is not an object of JSON: {error}")
 
 
-def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, dict[str, Any]]]:
+def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, _Pairs]]:
     """The objects of a text with their places."""
     start = at = _space(text, 0)
     array = whole and text[at : at + 1] == "["
@@ -177,7 +126,7 @@ def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, dict[str, Any
             return _end(text, at + 1)
     while True:
         found, stop = _DECODER.raw_decode(text, at)
-        if not isinstance(found, dict):
+        if not isinstance(found, _Pairs):
             raise _NotJson("its values are not all objects" if array else "it is another value")
         if not array:
             _end(text, stop)
@@ -203,10 +152,10 @@ def _space(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _values(found: dict[str, Any], fields: dict[str, int], *, exact: bool) -> list[str | None]:
+def _values(found: _Pairs, fields: dict[str, int], *, exact: bool) -> list[str | None]:
     values: list[str | None] = [None] * len(fields)
     seen: set[int] = set()
-    for name, value in _pairs(found):
+    for name, value in found:
         place = fields.get(name if exact else name.lower())
         if place is None:
             continue
@@ -232,8 +181,8 @@ def _json(value: Any) -> str:
     """A value as JSON, its numbers as they were written."""
     if isinstance(value, _Number):
         return value
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_json(name)}: {_json(one)}' for name, one in _pairs(value))}}}"
+    if isinstance(value, _Pairs):
+        return f"{{{', '.join(f'{_json(name)}: {_json(one)}' for name, one in value)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_json, value))}]"
     return json.dumps(value, ensure_ascii=False)
@@ -244,5 +193,5 @@ def _constant(name: str) -> None:
 
 
 _DECODER: Final = json.JSONDecoder(
-    parse_float=_Number, parse_int=_Number, parse_constant=_constant, object_pairs_hook=_object
+    parse_float=_Number, parse_int=_Number, parse_constant=_constant, object_pairs_hook=_Pairs
 )

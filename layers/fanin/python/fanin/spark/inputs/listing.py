@@ -52,9 +52,6 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
     Args:
         spark: the session; on S3 the executors of its cluster look up the files.
         path: a file, a folder, or a pattern. A file or folder of that very name comes before a pattern.
-
-    Raises:
-        InvalidRequest: the path does not exist, or names a hidden file.
     """
     found = _found(spark, as_literal(spark, path), path)
     name = path.rstrip("/").rpartition("/")[2]
@@ -89,11 +86,7 @@ def _looked_up(spark: SparkSession, path: str) -> FoundFile:
 
 
 def files_of(rows: DataFrame) -> list[FoundFile]:
-    """Find the files that the rows of a DataFrame are read from; none if it is not made of files.
-
-    Raises:
-        InvalidRequest: a file is not there any more.
-    """
+    """Find the files that the rows of a DataFrame are read from; none if it is not made of files."""
     paths = [escaped(same_file(uri)) for uri in rows.inputFiles()]
     return _found(rows.sparkSession, paths, "a file of the DataFrame") if paths else []
 
@@ -129,17 +122,7 @@ def qualified(spark: SparkSession, path: str) -> str:
 def check_not_replaced(
     spark: SparkSession, path: str, files: Iterable[FoundFile], replaced: Mapping[str, str]
 ) -> None:
-    """Refuse a dataset that has files in a folder that the job replaces.
-
-    Args:
-        spark: the session.
-        path: of the dataset, or the name of a table.
-        files: of the dataset.
-        replaced: folder → the argument that names it.
-
-    Raises:
-        InvalidRequest: a file is in one; names the folder and the argument.
-    """
+    """Refuse a dataset that has files in a folder that the job replaces."""
     folders = {file.path.rpartition("/")[0] for file in files}
     places = [canonical(folder) for folder in folders]
     for folder, argument in replaced.items():
@@ -154,17 +137,7 @@ def check_not_replaced(
 def check_outside(
     spark: SparkSession, path: str, files: Sequence[FoundFile], replaced: Mapping[str, str]
 ) -> None:
-    """Refuse a folder of the job in the dataset, of which it would become a part.
-
-    Args:
-        spark: the session.
-        path: of the dataset. A file, or a pattern, has no part that is not there yet.
-        files: of the dataset.
-        replaced: folder → the argument that names it.
-
-    Raises:
-        InvalidRequest: one is in it, and is not hidden; names the folder and the argument.
-    """
+    """Refuse a folder of the job in the dataset, of which it would become a part."""
     whole = qualified(spark, path)
     if is_pattern(path) or [file.path for file in files] == [whole]:
         return
@@ -207,12 +180,7 @@ _PAGE: Final = 1_000
 
 
 class TableFolder(NamedTuple):
-    """A folder that is a table.
-
-    Attributes:
-        path: of the folder.
-        kind: ``Delta``, ``Iceberg`` or ``Hudi``.
-    """
+    """A folder that is a table."""
 
     path: str
     kind: str

@@ -25,11 +25,7 @@ def quoted(name: str) -> str:
 
 
 def with_names(frame: DataFrame, names: Iterable[str]) -> DataFrame:
-    """Give columns the names that the job knows them by, for example ``reason`` to ``Reason``.
-
-    Raises:
-        InvalidRequest: several columns have one of the names.
-    """
+    """Give columns the names that the job knows them by, for example ``reason`` to ``Reason``."""
     spark = frame.sparkSession
     known = {folded(spark, name): name for name in names}
     taken: dict[str, str] = {}

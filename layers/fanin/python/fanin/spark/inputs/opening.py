@@ -137,9 +137,6 @@ def fingerprint_of(spark: SparkSession, given: Dataset) -> dict[str, Any] | None
 
     Returns:
         None if that cannot be known: for tables whose files Spark does not say.
-
-    Raises:
-        InvalidRequest: the dataset does not exist.
     """
     format_ = _format(spark, given)
     if format_.of_files:
@@ -173,15 +170,7 @@ def _types(spark: SparkSession, schema: str | None, format_: DatasetFormat) -> S
 
 
 def _by_layout(base: str, files: Sequence[FoundFile]) -> dict[tuple[str, ...], list[FoundFile]]:
-    """The files of each layout of folders that are columns, such as ``day=1/``; Spark reads one at a time.
-
-    Args:
-        base: the folder whose subfolders may be columns, or the only file.
-        files: below it.
-
-    Returns:
-        Names of columns → the files whose folders have them.
-    """
+    """The files of each layout of folders that are columns, such as ``day=1/``; Spark reads one at a time."""
     layouts: dict[tuple[str, ...], list[FoundFile]] = {}
     for file in files:
         folders = file.path.removeprefix(base).split("/")[:-1]
@@ -191,11 +180,7 @@ def _by_layout(base: str, files: Sequence[FoundFile]) -> dict[tuple[str, ...], l
 
 
 def _refuse_other_formats(files: Sequence[FoundFile]) -> None:
-    """Refuse files of another format in a folder that is taken for Parquet, since nobody said what it is.
-
-    Raises:
-        InvalidRequest: the name of a file says so.
-    """
+    """Refuse files of another format in a folder that is taken for Parquet, since nobody said what it is."""
     for file in files:
         if (named := format_of_path(file.path)) is not DatasetFormat.PARQUET:
             raise InvalidRequest(
@@ -205,11 +190,7 @@ def _refuse_other_formats(files: Sequence[FoundFile]) -> None:
 
 
 def _refuse_packed(files: Sequence[FoundFile]) -> None:
-    """Refuse files of text that Spark would read as they are packed.
-
-    Raises:
-        InvalidRequest: the name of a file says so.
-    """
+    """Refuse files of text that Spark would read as they are packed."""
     for file in files:
         suffix = file.path.rpartition(".")[2].lower()
         if suffix in _PACKED:
@@ -267,11 +248,7 @@ def _table(spark: SparkSession, path: str, format_: DatasetFormat) -> DataFrame:
 
 
 def _opened(path: str, reader: Callable[[], _T]) -> _T:
-    """Open a dataset, whose schema Spark may have to look up in its files.
-
-    Raises:
-        InvalidRequest: it cannot be opened.
-    """
+    """Open a dataset, whose schema Spark may have to look up in its files."""
     try:
         return reader()
     except FaninError:

@@ -39,12 +39,7 @@ _FEW_BYTES: Final = 16 * 2**20
 
 
 class Footer(NamedTuple):
-    """What a file of a dataset says of it.
-
-    Attributes:
-        columns: their names.
-        signed: ``replace_dataset`` wrote it.
-    """
+    """What a file of a dataset says of it."""
 
     columns: list[str]
     signed: bool
@@ -55,16 +50,8 @@ def check_replaceable(
 ) -> bool:
     """Refuse a folder that holds something other than a dataset of an earlier run, or is a file.
 
-    Args:
-        spark: the session.
-        folder: where a job is going to write a dataset.
-        ours: whether a job may have written a dataset.
-
     Returns:
         Whether it is there, as far as can be known.
-
-    Raises:
-        InvalidRequest: names what is in the way.
     """
     if not _check_names(spark, folder):
         return False
@@ -128,17 +115,7 @@ def _in_the_way(folder: str, why: str) -> InvalidRequest:
 
 
 def check_apart(spark: SparkSession, what: str, folder: str, others: Iterable[str]) -> None:
-    """Refuse a folder that is one of others that a job writes, is in one, or has one in it.
-
-    Args:
-        spark: the session.
-        what: is to be written there, in the plural, such as ``rejects``.
-        folder: where.
-        others: what else the job writes.
-
-    Raises:
-        InvalidRequest: names the other.
-    """
+    """Refuse a folder that is one of others that a job writes, is in one, or has one in it."""
     place = _place(spark, folder)
     for other in others:
         there = _place(spark, other)
@@ -159,18 +136,7 @@ def _place(spark: SparkSession, folder: str) -> str:
 
 
 def replace_dataset(rows: DataFrame, folder: str) -> DataFrame:
-    """Write a dataset as Parquet.
-
-    Args:
-        rows: what to write.
-        folder: where to write it; a dataset that is there is deleted; ``check_replaceable`` says whose.
-
-    Returns:
-        The DataFrame that reads it.
-
-    Raises:
-        InvalidRequest: there is something else in the folder, which stays as it is.
-    """
+    """Write a dataset as Parquet in the place of an earlier one, and give the DataFrame that reads it."""
     spark = rows.sparkSession
     _check_names(spark, folder)
     rows.withMetadata(rows.columns[0], {_SIGN: True}).write.mode("overwrite").parquet(folder)

@@ -22,12 +22,7 @@ _RAISED: Final = re.compile(rf"(?:\s.*\n|\n)*{re.escape(errors.__name__)}\.(?P<n
 
 
 class Raised(NamedTuple):
-    """An error of fanin that a task raised.
-
-    Attributes:
-        code: of the error.
-        message: what it says.
-    """
+    """An error of fanin that a task raised."""
 
     code: str
     message: str
@@ -78,34 +73,18 @@ def root_cause(error: PySparkException | Py4JError) -> str:
 
 _KNOWN: Final = (
     (
-        re.compile(r"Parent path is not a directory: (?P<path>.+)"),
-        "{path} is a file, so nothing can be written below it; name another folder",
-    ),
-    (
-        re.compile(r"Mkdirs failed to create (?P<path>.+?)(?:/_temporary.*?)?(?: \(exists=|$)", re.MULTILINE),
-        "the folder {path} cannot be made; name a folder that this job may write",
-    ),
-    (
-        re.compile(r"(?:.*: |^)(?P<path>.+) \(Permission denied\)", re.MULTILINE),
-        "this job has no permission to read or write {path}; give it the permission, or name another folder",
-    ),
-    (
-        DENIED,
-        "no permission: {all}; give it to this job, or name another folder",
-    ),
-    (
-        re.compile(r"FileAlreadyExistsException|PATH_ALREADY_EXISTS"),
-        "something is in the way: {all}; name another folder",
-    ),
-    (re.compile(r"PATH_NOT_FOUND"), "{all}"),
-    (
-        re.compile(r"No FileSystem for scheme \"(?P<scheme>[^\"]+)\""),
-        (
-            "this Spark has no file system for paths that begin with {scheme}:; name a folder of this"
-            " machine, or run the job where Spark has one, as EMR has for s3://"
+        re.compile(
+            r"Parent path is not a directory|Mkdirs failed|FileAlreadyExistsException|PATH_ALREADY_EXISTS"
         ),
+        "something is in the way, or this job may not write there: {}; name another folder",
     ),
-    (re.compile(r"No space left on device"), "the disk is full: {all}"),
+    (DENIED, "no permission: {}; give it to this job, or name another folder"),
+    (re.compile(r"PATH_NOT_FOUND"), "{}"),
+    (
+        re.compile(r"No FileSystem for scheme"),
+        "{}; name a folder of this machine, or run the job where Spark has one, as EMR has for s3://",
+    ),
+    (re.compile(r"No space left on device"), "the disk is full: {}"),
 )
 
 
@@ -123,8 +102,8 @@ def refused_storage(error: PySparkException | Py4JError) -> str | None:
     """
     cause = root_cause(error)
     for pattern, told in _KNOWN:
-        if found := pattern.search(cause):
-            return told.format(all=cause, **found.groupdict())
+        if pattern.search(cause):
+            return told.format(cause)
     texts = causes(error)
     file = unread_file(texts)
     if file is None or _TRANSIENT.search(texts[-1]):

@@ -16,7 +16,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from fanin.errors import InvalidRequest, ServiceUnavailable
+from fanin.errors import ServiceUnavailable
 from fanin.spark.runtime.places import BUCKETS, canonical
 
 _SURELY: Final = "fs.option.create.conditional.overwrite"
@@ -48,15 +48,7 @@ def is_unanswered(error: Py4JJavaError) -> bool:
 
 
 class Folder:
-    """A folder of small files and of datasets.
-
-    Args:
-        spark: the session, whose file systems are used.
-        path: as Spark takes it.
-
-    Attributes:
-        path: without a slash at its end.
-    """
+    """A folder of small files and of datasets."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path.rstrip("/")
@@ -77,21 +69,6 @@ class Folder:
     def finished(self, name: str) -> bool:
         """Whether a dataset of this name was written completely."""
         return bool(self._system.exists(self._file(f"{name}/_SUCCESS")))
-
-    def refuse_folder(self, name: str) -> None:
-        """Refuse a folder that has the name of a file.
-
-        Hadoop would move the file into it, and say that this went well.
-
-        Raises:
-            InvalidRequest: it is there; names it.
-        """
-        file = self._file(name)
-        if self._system.isDirectory(file):
-            raise InvalidRequest(
-                f"{file} is a folder, and this job has a file of that name; rename the folder, or choose"
-                f" another place than {self.path} for what this job writes"
-            )
 
     @property
     def place(self) -> str:
@@ -118,18 +95,13 @@ class Folder:
             raise
 
     def read(self, name: str) -> str | None:
-        """The text of a file; None if there is no such file.
-
-        Raises:
-            InvalidRequest: it is a folder.
-        """
+        """The text of a file; None if there is no such file."""
         file = self._file(name)
         try:
             return self._text(file)
         except Py4JJavaError:
             if not self._system.exists(file):
                 return None
-            self.refuse_folder(name)
         # Another driver may have put it there meanwhile, or replaced it.
         return self._text(file)
 
@@ -141,7 +113,7 @@ class Folder:
             stream.close()
 
     def write(self, name: str, text: str, *, replace: bool = True) -> bool:
-        """Write a file, as a whole or not at all.
+        """Write a file, as a whole or not at all; says whether it was written.
 
         Args:
             name: of the file, in this folder.
@@ -150,12 +122,7 @@ class Folder:
                 the file. Only on S3 with Hadoop before 3.4.2, or with EMRFS (EMR before 7.10), may both be
                 told so, if they write in the same moment; read the file afterwards to see whose it is.
 
-        Returns:
-            Whether the file was written.
-
         Raises:
-            InvalidRequest: a folder has this name. A store of objects may have both, or raise an error of its
-                own; there, ``read`` refuses the folder.
             ServiceUnavailable: the file system does not let it have its name.
         """
         return self.write_bytes(name, text.encode(), replace=replace)
@@ -168,7 +135,6 @@ class Folder:
                 _fill(self._system.create(file, True), content)
                 return True
             return self._unless_there(file, lambda: self._store(file, content))
-        self.refuse_folder(name)
         # Spark does not read files whose names begin with a dot, if the folder is a dataset.
         beside = self._file(f".{name}-{uuid.uuid4().hex}")
         _fill(self._system.create(beside, True), content)
@@ -227,22 +193,13 @@ class Folder:
         return str(self._system.makeQualified(file).toUri().getPath())
 
     def delete(self, name: str = "") -> None:
-        """Delete a file or a dataset that may be there, or without a name the folder itself.
-
-        Raises:
-            ServiceUnavailable: it is still there.
-        """
+        """Delete a file or a dataset that may be there, or without a name the folder itself."""
         file = self._file(name)
         if not self._system.delete(file, True) and self._system.exists(file):
             raise ServiceUnavailable(f"{file} cannot be deleted; see who else writes it, and start again")
 
     def delete_file(self, name: str) -> None:
-        """Delete a file that may be there.
-
-        Raises:
-            InvalidRequest: it is a folder, which stays as it is.
-        """
-        self.refuse_folder(name)
+        """Delete a file that may be there."""
         self._system.delete(self._file(name), False)
 
     def _file(self, name: str) -> Any:

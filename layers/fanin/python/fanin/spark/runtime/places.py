@@ -24,11 +24,7 @@ _SHORTENED: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)
 
 
 def path_of(what: str, given: str | os.PathLike[str]) -> str:
-    """The text of a path.
-
-    Raises:
-        InvalidRequest: it is not a path, or is empty; or a ``Path`` was made of a URI, which loses a slash.
-    """
+    """The text of a path."""
     path = given if isinstance(given, str) else os.fspath(given) if isinstance(given, os.PathLike) else None
     if not isinstance(path, str) or not path.strip():
         raise InvalidRequest(f"{what} must be a path, such as s3://bucket/data or a Path, not {shown(given)}")
@@ -39,11 +35,7 @@ def path_of(what: str, given: str | os.PathLike[str]) -> str:
 
 
 def canonical(uri: str) -> str:
-    """A URI, with a slash at its end, that is the same for all names of a place on S3 or on this machine.
-
-    Args:
-        uri: with its file system, from the root, as Hadoop's ``makeQualified`` gives it.
-    """
+    """A URI, with a slash at its end, that is the same for all names of a place on S3 or on this machine."""
     scheme, colon, rest = uri.partition(":")
     if scheme == "file":
         rest = str(Path(rest).resolve())

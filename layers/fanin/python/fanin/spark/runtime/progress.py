@@ -32,15 +32,7 @@ _WIDTH: Final = 20
 
 
 class JobProgress:
-    """Shows the progress of one step of a job while the step runs, inside a ``with`` block.
-
-    Args:
-        what: is done, in the plural, such as ``words``.
-        total: how many there are.
-        done: says how many are done; tasks report what they have done when they end.
-        out: where to write; by default standard error.
-        clock: seconds, from any moment on.
-    """
+    """Shows the progress of one step of a job while the step runs, inside a ``with`` block."""
 
     def __init__(
         self,

@@ -79,12 +79,6 @@ def write_rejects(
         rejects: rows of ``SCHEMA``.
         folder: where to write them.
         counted: reason → number of rows, if that is known; ``rejects`` is then not looked at for none.
-
-    Returns:
-        Reason → number of rows; if it was not known, counted in what was written.
-
-    Raises:
-        InvalidRequest: as ``replace_dataset``.
     """
     if counted is not None and not counted:
         return write_few_rejects(rejects.sparkSession, [], folder, write_empty=True)
@@ -103,20 +97,7 @@ class Reject(NamedTuple):
 def write_few_rejects(
     spark: SparkSession, rejects: Sequence[Reject], path: str, *, write_empty: bool
 ) -> dict[str, int]:
-    """Write what ``write_rejects`` writes, without a job.
-
-    Args:
-        spark: the session.
-        rejects: rows of ``SCHEMA``.
-        path: of the folder for them; the rejects of an earlier run are replaced.
-        write_empty: whether to write a dataset if there are no rejects; otherwise there is no folder then.
-
-    Returns:
-        Reason → number of rows.
-
-    Raises:
-        InvalidRequest: as ``check_rejects_folder``.
-    """
+    """Write what ``write_rejects`` writes, without a job."""
     folder = Folder(spark, path)
     if check_rejects_folder(spark, path):
         folder.delete()
@@ -162,11 +143,7 @@ class RejectLimit:
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """Read a limit as callers give it: a number of rows, a text such as ``2.5%``, None, or a limit.
-
-        Raises:
-            InvalidRequest: it is anything else.
-        """
+        """Read a limit as callers give it: a number of rows, a text such as ``2.5%``, None, or a limit."""
         if given is None or isinstance(given, cls):
             return given or cls()
         if isinstance(given, str):
@@ -175,11 +152,7 @@ class RejectLimit:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a limit as people write it: ``100`` or ``2.5%``.
-
-        Raises:
-            InvalidRequest: it is neither a number of rows nor a share of them.
-        """
+        """Read a limit as people write it: ``100`` or ``2.5%``."""
         try:
             if text.endswith("%"):
                 share = float(Decimal(str(float(text.removesuffix("%")))) / 100)
@@ -192,17 +165,7 @@ class RejectLimit:
         raise InvalidRequest(f"{text!r} is neither a number of rows nor a share of them, such as 100 or 2.5%")
 
     def check(self, rejected: Mapping[str, int], rows: int, folder: str, spark: SparkSession) -> None:
-        """Go on only if few enough rows are left out.
-
-        Args:
-            rejected: reason → rows.
-            rows: all rows.
-            folder: where the rejects are; they are looked at only if there are too many.
-            spark: the session.
-
-        Raises:
-            TooManyRejects: there are more; says how many of each reason, and shows the commonest.
-        """
+        """Go on only if few enough rows are left out."""
         if self.allows(rejected, rows):
             return
         counting = _that_count(rejected)
@@ -235,33 +198,19 @@ def _that_count(rejected: Mapping[str, int]) -> Mapping[str, int]:
     return {reason: count for reason, count in rejected.items() if reason != Reason.DUPLICATE}
 
 
-class Commonest(NamedTuple):
-    """What most rejects have in common.
-
-    Attributes:
-        reason: why they are left out.
-        detail: the same in words.
-        rows: how many rows have both.
-        value: of one of them, if possible one with bytes that are not of the encoding.
-    """
-
-    reason: str
-    detail: str | None
-    rows: int
-    value: str | None
-
-    def __str__(self) -> str:
-        said = f"{self.reason}, {_cut(self.detail)}" if self.detail else self.reason
-        value = "null" if self.value is None else repr(_cut(self.value))
-        told = f"The commonest ({self.rows}): {said}; for example {value}."
-        if UNKNOWN in (self.value or ""):
-            return f"{told} Name the encoding of the files (--encoding, for example windows-1252)."
-        if self.detail in {UNREADABLE, WRONG_COLUMNS}:
-            return f"{told} For CSV, look whether its delimiter and quote are right (--delimiter, --quote)."
-        return told
+def commonest(reason: str, detail: str | None, rows: int, value: str | None) -> str:
+    """What most rejects have in common: reason and detail, how many rows have them, and the value of one."""
+    said = f"{reason}, {_cut(detail)}" if detail else reason
+    shown = "null" if value is None else repr(_cut(value))
+    told = f"The commonest ({rows}): {said}; for example {shown}."
+    if UNKNOWN in (value or ""):
+        return f"{told} Name the encoding of the files (--encoding, for example windows-1252)."
+    if detail in {UNREADABLE, WRONG_COLUMNS}:
+        return f"{told} For CSV, look whether its delimiter and quote are right (--delimiter, --quote)."
+    return told
 
 
-def _find_commonest(spark: SparkSession, folder: str) -> Commonest:
+def _find_commonest(spark: SparkSession, folder: str) -> str:
     """What most of the rejects in a folder have in common, of those that count."""
     found = read_dataset(spark, folder, SCHEMA).where(F.col("reason") != Reason.DUPLICATE)
     shown = F.substring("value", 1, MOST_SHOWN + 1)
@@ -270,7 +219,7 @@ def _find_commonest(spark: SparkSession, folder: str) -> Commonest:
         F.count("*").alias("count"), F.max_by(shown, F.struct(undecoded, shown)).alias("value")
     )
     (row,) = grouped.orderBy(F.desc("count"), "reason", "detail").limit(1).collect()
-    return Commonest(*row)
+    return commonest(*row)
 
 
 def _cut(text: str) -> str:

@@ -65,14 +65,6 @@ class SharedPace:
 
     Source: D. Chiu, R. Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in
     Computer Networks", 1989.
-
-    Args:
-        most: write units a second that this process may send; None for no limit.
-        clock: seconds, from any moment on.
-        sleep: waits so many seconds.
-
-    Attributes:
-        refusals: requests that DynamoDB has refused because of their rate.
     """
 
     def __init__(
@@ -183,15 +175,7 @@ class Service:
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Service:
-        """The stack that the environment names by its tables, or by ``FANIN_PROFILE=local``.
-
-        Args:
-            environment: by default that of this process.
-
-        Raises:
-            NotConfigured: the environment names no tables, which jobs read and write directly; or there is no
-                local stack, and the profile names it.
-        """
+        """The stack that the environment names by its tables, or by ``FANIN_PROFILE=local``."""
         variables = profiled(Settings.from_env().environment if environment is None else environment)
         known = {*_NAMES, *(_KEYS if wants_local(variables) else ())}
         named = {
@@ -228,22 +212,11 @@ class Service:
         return _connected(self)[2]
 
     def require(self, *services: str) -> None:
-        """Check that this process reaches services of AWS.
-
-        Args:
-            services: as boto3 names them.
-
-        Raises:
-            Unreachable: no network leads to some of them.
-        """
+        """Check that this process reaches services of AWS."""
         require_reachable(self.endpoints(*services))
 
     def endpoints(self, *services: str) -> dict[str, str]:
-        """Name → URL of services of AWS, as this process calls them from now on.
-
-        Raises:
-            NotConfigured: no region is set.
-        """
+        """Name → URL of services of AWS, as this process calls them from now on."""
         self._enter()
         return endpoints_of(*services)
 
@@ -296,22 +269,14 @@ _SERVICES: Final = {
 
 
 def endpoints_of(*services: str) -> dict[str, str]:
-    """Name → URL of services of AWS, as boto3 would call them from this process.
-
-    Raises:
-        NotConfigured: no region is set.
-    """
+    """Name → URL of services of AWS, as boto3 would call them from this process."""
     with translated():
         clients = {name: client_factory(name)() for name in services}
         return {_SERVICES[name]: client.meta.endpoint_url for name, client in clients.items()}
 
 
 def require_reachable(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
-    """Connect to all of them at once, and to what a proxy's setting names instead; send nothing.
-
-    Raises:
-        Unreachable: there is no connection to some of them; says which, why, and what to do.
-    """
+    """Connect to all of them at once, and to what a proxy's setting names instead; send nothing."""
     if not endpoints:
         return
     with ThreadPoolExecutor(len(endpoints)) as pool:

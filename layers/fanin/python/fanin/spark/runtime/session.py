@@ -104,11 +104,7 @@ class Located:
 
 
 def session_of(rows: Any) -> SparkSession:
-    """The session of a DataFrame; for a ``Dataset``, or failed rows, the running one.
-
-    Raises:
-        InvalidRequest: the rows are neither.
-    """
+    """The session of a DataFrame; for a ``Dataset``, or failed rows, the running one."""
     if isinstance(rows, Located):
         return session("fanin")
     found = getattr(rows, "sparkSession", None)
@@ -248,12 +244,6 @@ def classic(spark: SparkSession, what: str) -> SparkSession:
 
     Its client has no Spark context, which says how many tasks a cluster runs, counts what they do, and has
     the settings of Hadoop. ``outcomes`` needs none of these, and takes any session.
-
-    Returns:
-        The session.
-
-    Raises:
-        InvalidRequest: it is one of Spark Connect.
     """
     if type(spark).__module__.startswith(_CONNECT):
         raise InvalidRequest(

@@ -10,11 +10,7 @@ from fanin.errors import InvalidRequest
 
 
 def whole(what: str, given: Any, least: int = 0, most: int | None = None) -> int:
-    """Read a whole number.
-
-    Raises:
-        InvalidRequest: it is anything else.
-    """
+    """Read a whole number."""
     if isinstance(given, str) and given.isascii() and given.isdigit():
         found = int(given)
     else:
