@@ -25,8 +25,6 @@ from fanin.spark.inputs.names import folded, quoted
 from fanin.spark.runtime.places import escaped
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, WRONG_COLUMNS, not_utf8
 
-_MOST_HEADERS: Final = 100
-"""Most different headers of a dataset; each is a read of its own."""
 _OTHER_DELIMITERS: Final = (";", "\t", "|", ",")
 _FORM: Final = {"sep", "quote", "escape"}
 _INFINITE: Final = "a number is not finite, or too large for its column's type"
@@ -74,7 +72,7 @@ def read_csv(
 
     Raises:
         InvalidRequest: a file has a quote that is never closed, a header that another delimiter divides, or
-            the same name twice in its header, or one that its folders have, too; there are too many headers;
+            the same name twice in its header, or one that its folders have, too;
             or the types are not those of the columns.
     """
     groups: dict[_Group, list[str]] = defaultdict(list)
@@ -83,11 +81,6 @@ def read_csv(
             alone = dialect.wide or _text(found.header, dialect).count(dialect.quote or "\0") % 2
             multiline = dialect.multiline or dialect.wide or found.broken
             groups[_Group(found.header, multiline, found.undecoded, path if alone else "")].append(path)
-    if len(groups) > _MOST_HEADERS:
-        raise InvalidRequest(
-            f"the CSV files have {len(groups)} different headers, and {_MOST_HEADERS} is the most; read them"
-            " in parts"
-        )
     headed = {group: _names(spark, paths[0], dialect, group) for group, paths in groups.items()}
     for group, names in headed.items():
         _refuse_twice(spark, groups[group][0], folders, names)

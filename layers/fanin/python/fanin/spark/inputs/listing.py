@@ -53,14 +53,7 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
         spark: the session; on S3 the executors of its cluster look up the files.
         path: a file, a folder, or a pattern. A file or folder of that very name comes before a pattern.
     """
-    found = _found(spark, as_literal(spark, path), path)
-    name = path.rstrip("/").rpartition("/")[2]
-    if not found and name.startswith(("_", ".")) and name not in {".", ".."}:
-        raise InvalidRequest(
-            f"{path} cannot be read: Spark ignores files whose names begin with a dot or an underscore;"
-            " rename it"
-        )
-    return found
+    return _found(spark, as_literal(spark, path), path)
 
 
 def _found(spark: SparkSession, paths: str | list[str], told: str) -> list[FoundFile]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -34,12 +33,9 @@ from fanin.spark.inputs.listing import (
 )
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.places import escaped
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, readable_columns
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, readable_columns
 
 _T = TypeVar("_T")
-_NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
-_PACKED: Final = frozenset({"xz", "lzma", "lz", "zip", "7z", "rar", "br", "z", "tar", "tgz", "tbz2", "txz"})
-"""Suffixes of files that Spark would take for text as they are."""
 _VERIFIED: Final = "parquet.page.verify-checksum.enabled"
 """Spark writes checksums of pages, and by default does not look at them: of a damaged page of gzip it reads
 other values, and says nothing."""
@@ -111,11 +107,6 @@ def open_input(
         check_outside(spark, path, files, replaced)
     if found := find_table(spark, files):
         raise found.refusal(path)
-    if given.known is None and format_ is DatasetFormat.PARQUET:
-        _refuse_other_formats(files)
-    if format_ in {DatasetFormat.CSV, DatasetFormat.JSON}:
-        _refuse_packed(files)
-
     base = _base(spark, path)
 
     def part(folders: Sequence[str], some: Sequence[FoundFile]) -> DataFrame | None:
@@ -179,27 +170,6 @@ def _by_layout(base: str, files: Sequence[FoundFile]) -> dict[tuple[str, ...], l
     return layouts
 
 
-def _refuse_other_formats(files: Sequence[FoundFile]) -> None:
-    """Refuse files of another format in a folder that is taken for Parquet, since nobody said what it is."""
-    for file in files:
-        if (named := format_of_path(file.path)) is not DatasetFormat.PARQUET:
-            raise InvalidRequest(
-                f"{file.path} is not Parquet, going by its name, and nobody has said what the dataset is;"
-                f" add --format {named.value}"
-            )
-
-
-def _refuse_packed(files: Sequence[FoundFile]) -> None:
-    """Refuse files of text that Spark would read as they are packed."""
-    for file in files:
-        suffix = file.path.rpartition(".")[2].lower()
-        if suffix in _PACKED:
-            raise InvalidRequest(
-                f"{file.path} is packed as {suffix}, which Spark does not unpack; unpack it, or pack it with"
-                " gzip or bzip2"
-            )
-
-
 def _read(
     spark: SparkSession,
     files: Sequence[FoundFile],
@@ -218,13 +188,7 @@ def _read(
     reader = spark.read.format(format_.value).option("mergeSchema", True).option(_VERIFIED, True)
     if folders:
         reader = reader.option("basePath", base)
-    rows = reader.load([escaped(file.path) for file in files])
-    if json.dumps(UNKNOWN)[1:-1] in rows.schema.json():
-        raise InvalidRequest(
-            f"the name of a column in {files[0].path}, or in another file, has bytes that are not UTF-8; the"
-            f" columns are {', '.join(rows.columns)}. Write the files anew"
-        )
-    return rows
+    return reader.load([escaped(file.path) for file in files])
 
 
 def _base(spark: SparkSession, path: str) -> str:
@@ -234,17 +198,8 @@ def _base(spark: SparkSession, path: str) -> str:
 
 
 def _table(spark: SparkSession, path: str, format_: DatasetFormat) -> DataFrame:
-    if format_ is DatasetFormat.TABLE:
-        return _opened(path, lambda: spark.table(path))
-    try:
-        return _opened(path, lambda: spark.read.format(format_.value).load(path))
-    except InvalidRequest as error:
-        if _NO_SOURCE not in str(error.__cause__):
-            raise
-        raise InvalidRequest(
-            f"{path} cannot be read: this session has no source {format_.value}; start Spark with its"
-            " package, or on EMR with the release's own"
-        ) from error
+    reader = spark.table if format_ is DatasetFormat.TABLE else spark.read.format(format_.value).load
+    return _opened(path, lambda: reader(path))
 
 
 def _opened(path: str, reader: Callable[[], _T]) -> _T:
