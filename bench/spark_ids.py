@@ -34,7 +34,7 @@ from bench.spark_cluster import (
 )
 from fanin.domain import ids
 from fanin.spark.ack.coalescer import pages_from_rows
-from fanin.spark.ack.few import coalesce_few
+from fanin.spark.ack.coalescing import coalesce_few
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import merge
 from fanin.spark.ack.parquet_files import pages_from_files

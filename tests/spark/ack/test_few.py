@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.spark.ack import few
+from fanin.spark.ack import coalescing
 from fanin.spark.ack.input_schema import InputSchema
 from tests.spark.given import Given, batch
 
@@ -16,30 +16,30 @@ from tests.spark.given import Given, batch
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred rows are few, in four tasks."""
-    monkeypatch.setattr(few, "ROWS", 100)
-    monkeypatch.setattr(few, "TASKS", 4)
+    monkeypatch.setattr(coalescing, "ROWS", 100)
+    monkeypatch.setattr(coalescing, "TASKS", 4)
 
 
 def test_many_rows_in_small_partitions_are_not_few(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given rows that are few in each partition, and many in all
-    partitions, each = 4 * few.TASKS, 26
+    partitions, each = 4 * coalescing.TASKS, 26
     rows = spark.range(0, partitions * each, 1, partitions).selectExpr("concat('order ', id) AS item")
     schema = InputSchema.of(rows.columns, None)
 
     # When they are coalesced as few, then they are not, and nothing of them is merged
     given: list[list[Any]] = []
-    monkeypatch.setattr(few, "in_order", given.append)
-    assert few.coalesce_few(rows, schema, Given(())) is None
+    monkeypatch.setattr(coalescing, "in_order", given.append)
+    assert coalescing.coalesce_few(rows, schema, Given(())) is None
     assert given == []
 
 
 def test_few_rows_in_many_partitions_are_few(spark: SparkSession) -> None:
-    rows = spark.range(0, 100, 1, 3 * few.TASKS).selectExpr("id AS ordinal")
+    rows = spark.range(0, 100, 1, 3 * coalescing.TASKS).selectExpr("id AS ordinal")
     schema = InputSchema.of(rows.columns, 7)
 
-    found = few.coalesce_few(rows, schema, Given((batch(7, 100),)))
+    found = coalescing.coalesce_few(rows, schema, Given((batch(7, 100),)))
 
     # Then the word that is whole is a bit of the level above
     assert found is not None
@@ -55,7 +55,7 @@ def test_rows_without_a_partition_are_no_rows(spark: SparkSession, tmp_path: Pat
     rows = spark.read.schema(columns).json(str(tmp_path))
     assert rows.rdd.getNumPartitions() == 0
 
-    found = few.coalesce_few(rows, InputSchema.of(rows.columns, None), Given(()))
+    found = coalescing.coalesce_few(rows, InputSchema.of(rows.columns, None), Given(()))
 
     assert found is not None
     assert (found.rows, found.marks.num_rows, found.rejects) == (0, 0, [])

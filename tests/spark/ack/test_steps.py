@@ -15,7 +15,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from fanin.domain.tree import Tree
 from fanin.spark.ack.coalescer import pages_from_rows
-from fanin.spark.ack.few import coalesce_few
+from fanin.spark.ack.coalescing import coalesce_few
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import lift, merge
 from fanin.spark.ack.parquet_files import pages_from_files

@@ -10,9 +10,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from fanin.spark.ack import few, stream
+from fanin.spark.ack import coalescing, stream
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.ledger_writes import Acknowledged
 from tests.spark.given import Given, batch
@@ -26,7 +26,7 @@ def test_each_partition_is_read_once_and_by_a_task_of_its_own(
 ) -> None:
     # Given a stream of some partitions, such as shards, which say what task reads them
     (tmp_path / "read").mkdir()
-    partitions = few.TASKS + 1
+    partitions = coalescing.TASKS + 1
     read = str(tmp_path / "read")
 
     def told(records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -37,8 +37,9 @@ def test_each_partition_is_read_once_and_by_a_task_of_its_own(
 
     rows = spark.range(0, 300, 1, partitions).selectExpr("id AS ordinal")
 
-    def coalesced(rows: DataFrame, *_: object, **__: object) -> Acknowledged:
-        found = few.coalesce_few(rows, InputSchema.of(rows.columns, 7), Given((batch(7, 300),)))
+    def coalesced(given: coalescing.Given) -> Acknowledged:
+        rows = given.rows
+        found = coalescing.coalesce_few(rows, InputSchema.of(rows.columns, 7), Given((batch(7, 300),)))
         assert found
         return Acknowledged(rows=found.rows, distinct=found.rows, failed=0)
 

@@ -10,7 +10,7 @@ import pytest
 
 from fanin.domain.tree import Bits
 from fanin.errors import TooManyRejects
-from fanin.spark.ack import few
+from fanin.spark.ack import coalescing
 from fanin.spark.ack.coalescer import coalesce_task
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import merge_task
@@ -48,7 +48,7 @@ def test_the_driver_lifts_to_the_minimal_cover() -> None:
     (records,) = shuffled(pages, 1)
     merged = rows_of(merge_task(GIVEN, ORDINALS)(records))
 
-    found = few.few_words(merged, GIVEN, rows=len(chosen))
+    found = coalescing.few_words(merged, GIVEN, rows=len(chosen))
     marks = [tuple(row.values()) for row in found.marks.to_pylist()]
 
     assert sorted(items_of(marks)) == [(7, n) for n in chosen]
@@ -61,18 +61,20 @@ def test_the_driver_lifts_to_the_minimal_cover() -> None:
 def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a row to mark, and one that is left out
     left_out = {"value": "x", "reason": "malformed", "detail": "why"}
-    found = few.Few(2, [left_out], marks=pa.RecordBatch.from_pylist([]))
+    found = coalescing.Few(2, [left_out], marks=pa.RecordBatch.from_pylist([]))
     rows = SimpleNamespace(columns=["item"], schema=None, sparkSession=FileSystem().session())
-    monkeypatch.setattr(few, "with_names", lambda rows, _names: rows)
-    monkeypatch.setattr(few, "coalesce_few", lambda *_: found)
-    monkeypatch.setattr(few, "check_columns", lambda *_: ())
-    monkeypatch.setattr(few, "mark", lambda *_: pytest.fail("it was marked"))
+    monkeypatch.setattr(coalescing, "with_names", lambda rows, _names: rows)
+    monkeypatch.setattr(coalescing, "coalesce_few", lambda *_: found)
+    monkeypatch.setattr(coalescing, "check_columns", lambda *_: ())
+    monkeypatch.setattr(coalescing, "mark", lambda *_: pytest.fail("it was marked"))
     monkeypatch.setattr(rejects, "check_rejects_folder", lambda *_: None)
     monkeypatch.setattr(rejects, "_find_commonest", lambda *_: "")
 
     # When none may be left out, then the run ends there
     with pytest.raises(TooManyRejects, match="1 of 2 rows are rejects, and at most 0 may be"):
-        few.acknowledge_few(rows, Mock(), rejects="hdfs://n/r", max_rejects=RejectLimit(count=0))
+        coalescing.acknowledge_few(
+            coalescing.Given(rows, Mock(), "", "hdfs://n/r", None, (), RejectLimit(count=0))
+        )
 
 
 def test_the_batches_of_all_items_are_read_at_once() -> None:
@@ -93,7 +95,7 @@ def test_the_batches_of_all_items_are_read_at_once() -> None:
     (records,) = shuffled(list(coalesce_task(given, schema)([record])), 1)
 
     merged = rows_of(merge_task(given, schema)(records))
-    found = few.few_words(merged, counting, rows=300)
+    found = coalescing.few_words(merged, counting, rows=300)
 
     assert found.marks.num_rows == 300
     assert len(reads) <= 2

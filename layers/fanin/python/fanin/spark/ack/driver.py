@@ -14,8 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.domain.limits import shown
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.coalescing import Coalesced, coalesce, given_of
-from fanin.spark.ack.few import acknowledge_few, few_words
+from fanin.spark.ack.coalescing import Coalesced, acknowledge_few, coalesce, few_words, given_of
 from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_of
 from fanin.spark.ack.ledger_writes import (
     FAILURE,
@@ -104,15 +103,7 @@ def acknowledge(
         max_rejects=max_rejects,
     )
     if given.small and writers is None and per_second is None:
-        few = acknowledge_few(
-            given.rows,
-            given.service,
-            rejects=given.rejects,
-            batch_id=given.batch_id,
-            totals=given.totals,
-            max_rejects=given.max_rejects,
-            write_empty=True,
-        )
+        few = acknowledge_few(given, write_empty=True)
         if few is not None:
             return few
     spark, found = given.rows.sparkSession, coalesce(given)

@@ -17,8 +17,8 @@ from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.issued import BatchReader
 from fanin.spark.ack.numpy_items import decoded
 from fanin.spark.ack.schemas import PAGES
-from fanin.spark.inputs.footers import DAMAGED, contradiction
 from fanin.spark.inputs.listing import FoundFile
+from fanin.spark.inputs.opening import DAMAGED, contradiction
 from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.places import file_system, place_of
 from fanin.spark.runtime.session import most_tasks

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 
-from fanin.spark.ack.coalescing import WORK
+from fanin.spark.ack.coalescing import TASKS, WORK, Given, acknowledge_few
 from fanin.spark.ack.driver import acknowledge
-from fanin.spark.ack.few import TASKS, acknowledge_few
 from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import EVERY
@@ -56,7 +55,8 @@ def ack_stream(
             # one, and takes as long as its fetch is allowed to.
             if rows.rdd.getNumPartitions() > TASKS:
                 rows.count()
-            done = acknowledge_few(rows, service, rejects=left_out, batch_id=batch_id, totals=totals)
+            given = Given(rows, service, folder.path, left_out, batch_id, totals, EVERY)
+            done = acknowledge_few(given)
             if done is None:
                 done = _acknowledge(rows, folder, left_out)
         finally:

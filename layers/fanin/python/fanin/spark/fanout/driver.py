@@ -26,10 +26,9 @@ from fanin.spark.fanout.opening import check_queue, check_url, default_key, open
 from fanin.spark.fanout.sending import SendTarget, send, sent_before
 from fanin.spark.fanout.staging import Data, Made, Staging, find_staging, left_out_name, stage
 from fanin.spark.fanout.summary import FannedOut, summarize, write_rejects
-from fanin.spark.inputs.footers import check_promised
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.listing import check_not_replaced, files_of, fingerprint
-from fanin.spark.inputs.opening import Opened, fingerprint_of
+from fanin.spark.inputs.opening import Opened, check_promised, fingerprint_of
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.datasets import check_apart, read_dataset
 from fanin.spark.runtime.files import Folder
