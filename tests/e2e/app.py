@@ -106,12 +106,13 @@ class Everything(FaninStack):
             handler="handler.handler",
             code=lambda_.Code.from_asset(str(FUNCTIONS / "renderer")),
             architecture=architecture(settings),
+            timeout=cdk.Duration.minutes(1),
         )
         renders = TrackedQueue(
             self,
             "Renders",
             tracker=self.tracker,
-            visibility_timeout=cdk.Duration.seconds(15),
+            visibility_timeout=cdk.Duration.minutes(6),
             max_receive_count=1,
             channel=True,
         )
