@@ -59,9 +59,7 @@ def shapes() -> str:
 
 
 def _call(route: HttpRoute, operation: Schema) -> str:
-    lines = [f"### {route.method} {route.path}", "", _sentence(operation["summary"])]
-    if operation.get("description"):
-        lines[-1] += f" {_text(operation['description'])}"
+    lines = [f"### {route.method} {route.path}", "", _text(operation["description"])]
     groups = operation["x-fanin-scopes"]
     lines += ["", f"`{operation['operationId']}`, for the {_groups(groups)}.", ""]
     parameters = [one for one in operation["parameters"] if one["name"] not in _COMMON]
@@ -76,7 +74,7 @@ def _call(route: HttpRoute, operation: Schema) -> str:
         lines += [f"Body: {_content(operation['requestBody'])}.", ""]
     answer = operation["responses"][str(route.status)]
     lines += [f"Answer: {route.status}{_answered(answer)}.", ""]
-    errors = sorted({(STATUS[error], error.code) for error in route.errors})
+    errors = sorted({(STATUS[error], error.code) for error in route.raises})
     if errors:
         lines += [f"Errors: {', '.join(f'{status} `{code}`' for status, code in errors)}.", ""]
     return "\n".join(lines)

@@ -60,7 +60,7 @@ def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
 def test_every_status_a_route_can_give_is_listed(route) -> None:
     listed = set(OPERATIONS[route.operation]["responses"])
-    expected = {route.status, 400, 401, 403, 429, 500, 503} | {STATUS[error] for error in route.errors}
+    expected = {route.status, 400, 401, 403, 429, 500, 503} | {STATUS[error] for error in route.raises}
     named = re.findall(r"\{(\w+)\}", route.path)
     expected |= ({413, 415} if route.body else set()) | ({404} if named else set())
     assert listed == {str(status) for status in expected}

@@ -145,7 +145,7 @@ def test_an_outcome_is_that_of_the_answer(actions: Log, error: Exception, outcom
     def act(*_: object) -> None:
         raise error
 
-    route = HttpRoute("DELETE", "/a/{name}", "a", "A", act, None, 204, action=LoggedAction())
+    route = HttpRoute("DELETE", "/a/{name}", "a", act, None, 204, action=LoggedAction())
     answer = Client(application(SimpleNamespace, [route]))("DELETE", "/a/b")  # type: ignore[arg-type]
     (line,) = actions()
     assert line["outcome"] == outcome

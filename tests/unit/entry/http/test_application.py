@@ -25,7 +25,7 @@ NUMBERS = wrapped("Numbers", "numbers", many(NATURAL))
 
 def app(act: Any, **changes: Any) -> Client:
     """The application of one route, GET /things/{name}, that calls this."""
-    route = HttpRoute("GET", "/things/{name}", "getThing", "A thing", act, NUMBERS)._replace(**changes)
+    route = HttpRoute("GET", "/things/{name}", "getThing", act, NUMBERS)._replace(**changes)
     return Client(application(SimpleNamespace, [route]))  # type: ignore[arg-type,return-value]
 
 

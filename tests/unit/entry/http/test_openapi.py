@@ -9,7 +9,7 @@ import pytest
 from fanin.entry.http.openapi import document
 from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.table import ROUTES
-from fanin.errors import BatchNotFound, LimitReached
+from fanin.errors import LimitReached
 from fanin.wire.batches import ADD_ITEMS, GROUP
 from fanin.wire.json_types import TEXT, whole
 
@@ -17,7 +17,6 @@ PUT = HttpRoute(
     "PUT",
     "/v1/things/{batch_id}/{name}",
     "putThing",
-    "Put a thing",
     lambda _, __: None,
     GROUP,
     201,
@@ -26,9 +25,9 @@ PUT = HttpRoute(
     required={"n": whole(1, 9)},
     optional={"m": TEXT},
     headers={"Idempotency-Key": TEXT},
-    errors=(BatchNotFound, LimitReached),
+    errors=(LimitReached,),
 )
-DELETE = HttpRoute("DELETE", "/api/v1/batch/x", "deleteThing", "Delete it", lambda _, __: None, None, 204)
+DELETE = HttpRoute("DELETE", "/api/v1/batch/x", "deleteThing", lambda _, __: None, None, 204)
 
 
 def operation(route: HttpRoute) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from fanin.wire.batches import ADD_ITEMS, GROUP, STATE
 from fanin.wire.directory import PUT_ROUTE
 from fanin.wire.json_types import BOOLEAN, IDEMPOTENCY_KEY, TEXT, TIME, whole
 
-ROUTE = HttpRoute("GET", "/v1/things/{batch_id}", "getThing", "A thing", lambda _, __: None, GROUP)
+ROUTE = HttpRoute("GET", "/v1/things/{batch_id}", "getThing", lambda _, __: None, GROUP)
 
 
 def decode(route: HttpRoute, path: dict[str, str] | None = None, **event: Any) -> HttpRequest:

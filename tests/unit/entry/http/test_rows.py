@@ -115,7 +115,7 @@ OF_A_BATCH = [
     route
     for route in ROUTES
     if route.path.startswith(f"{API_ROOT}/batches/{{batch_id}}")
-    and not route.data_path
+    and (route.method == "GET" or route.action)
     and route.operation not in {"closeBatch", "cancelBatch", "removeBatch"}  # one write, and one word a level
     and route.operation != "redriveBatch"  # its dry run counts every failure, for 20 seconds at most
 ]

@@ -83,14 +83,12 @@ def test_every_field_is_described() -> None:
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation["operationId"])
 def test_every_operation_and_parameter_is_described(operation: dict[str, Any]) -> None:
     assert operation["description"].endswith(".")
-    assert operation["description"] != operation["summary"]
     assert set(operation["tags"]) <= set(descriptions.TAGS)
     for parameter in operation["parameters"]:
         assert parameter["description"] not in {"", parameter["name"]}
 
 
 def test_nothing_is_described_that_is_not_there() -> None:
-    assert set(descriptions.OPERATIONS) == {route.operation for route in ROUTES}
     fields = {field for schema in COMPONENTS.values() for field in schema["properties"]}
     places = {f"{name}.{field}" for name, schema in COMPONENTS.items() for field in schema["properties"]}
     assert set(descriptions.FIELDS) <= fields | places

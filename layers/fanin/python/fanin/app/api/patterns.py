@@ -71,7 +71,7 @@ class Scatters(Protocol):
         """Recipients that have neither replied nor failed, in their order; at most 100 a page.
 
         To see every recipient at least once while replies come in, read the missing ones first, then the
-        failed ones, then the replies. None are missing while the recipients of a large topic are still being
+        failed ones, then the replies. Nobody is missing while the recipients of a large topic are still being
         listed.
 
         Raises:
@@ -172,7 +172,7 @@ class Buffers(Protocol):
         key: str | None = None,
         caller: Principal | None = None,
     ) -> Accepted:
-        """Put work in, all of it or none.
+        """Put work in, all of it or none; without a key, a repeat puts it in again.
 
         Args:
             name: of the buffer.
@@ -311,7 +311,7 @@ class Routing(Protocol):
         """
 
     def publish(self, event: PutEvent) -> Sent:
-        """Put an event on the bus, with a correlation id in its detail.
+        """Put an event on the bus, with a correlation id in its detail; a repeat is another event.
 
         Raises:
             InvalidRequest: the source is reserved for fanin or AWS, the detail type is one that registers or

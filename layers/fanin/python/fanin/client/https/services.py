@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from fanin.domain.limits import MAX_PAGE
 
 if TYPE_CHECKING:
     from fanin.domain.directory import Registration
+    from fanin.entry.http.route import HttpRoute
 
 
 class HttpsServices:
@@ -28,10 +29,9 @@ class HttpsServices:
     @cached_property
     def ledger(self) -> Ledger:
         from fanin.client.https.ledger import HttpsLedger
-        from fanin.entry.http.v1 import ledger, picture
+        from fanin.entry.http.v1 import diagnostics, ledger
 
-        routes = (*ledger.ROUTES, *picture.ROUTES)
-        return over_https(Ledger, routes, self._api, HttpsLedger)
+        return over_https(Ledger, (*ledger.ROUTES, *diagnostics.ROUTES), self._api, HttpsLedger)
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
@@ -41,40 +41,37 @@ class HttpsServices:
 
     @cached_property
     def scatters(self) -> Scatters:
-        from fanin.entry.http.v1.scatters import ROUTES
-
-        return over_https(Scatters, ROUTES, self._api)
+        return over_https(Scatters, _patterns(), self._api)
 
     @cached_property
     def frames(self) -> Frames:
-        from fanin.entry.http.v1.frames import ROUTES
-
-        return over_https(Frames, ROUTES, self._api)
+        return over_https(Frames, _patterns(), self._api)
 
     @cached_property
     def buffers(self) -> Buffers:
         from fanin.client.https.buffers import HttpsBuffers
-        from fanin.entry.http.v1.buffers import ROUTES
 
-        return over_https(Buffers, ROUTES, self._api, HttpsBuffers)
+        return over_https(Buffers, _patterns(), self._api, HttpsBuffers)
 
     @cached_property
     def directory(self) -> Directory:
-        from fanin.entry.http.v1.directory import ROUTES
-
-        return over_https(Directory, ROUTES, self._api, _Members)
+        return over_https(Directory, _patterns(), self._api, _Members)
 
     @cached_property
     def routing(self) -> Routing:
-        from fanin.entry.http.v1.directory import ROUTES
-
-        return over_https(Routing, ROUTES, self._api)
+        return over_https(Routing, _patterns(), self._api)
 
     @cached_property
     def redrives(self) -> Redrives:
-        from fanin.entry.http.v1.redrives import ROUTES
+        from fanin.entry.http.v1.diagnostics import ROUTES
 
         return over_https(Redrives, ROUTES, self._api)
+
+
+def _patterns() -> Sequence[HttpRoute]:
+    from fanin.entry.http.v1.patterns import ROUTES
+
+    return ROUTES
 
 
 class _Members(HttpsService):

@@ -46,10 +46,12 @@ def _open(fanin: Fanin, request: HttpRequest, mode: Mode) -> Batch:
 
 
 def _create_exact(fanin: Fanin, request: HttpRequest) -> Json:
+    """Open a batch."""
     return {"batchId": _open(fanin, request, Mode.EXACT).batch_id}
 
 
 def _get_exact(fanin: Fanin, request: HttpRequest) -> Json:
+    """Read whether a batch is complete, and whether it is closed."""
     batch = fanin.ledger.status(parse_batch_id(request.path["batch_id"])).batch
     return {"batchId": batch.batch_id, **_standing(batch)}
 
@@ -63,16 +65,19 @@ def _standing(batch: Batch) -> Json:
 
 
 def _close_exact(fanin: Fanin, request: HttpRequest) -> Json:
+    """Close a batch: it completes when its last item is done."""
     batch = fanin.ledger.close(parse_batch_id(request.path["batch_id"]))
     return {"isComplete": batch.state is State.COMPLETE}
 
 
 def _add_exact(fanin: Fanin, request: HttpRequest) -> Json:
+    """Add items. Their ids are the group's id with an index."""
     group = fanin.ledger.add(parse_batch_id(str(request.body["batchId"])), request.body["items"])
     return {"batchItemGroupIds": [{"id": group.id, "upto": group.upto}]}
 
 
 def _ack_exact(fanin: Fanin, request: HttpRequest) -> Json:
+    """Acknowledge items. The answer names the batches that are complete."""
     marked = _mark(fanin, request.body["batchItemIds"])
     complete = [receipt for receipt in marked.whole() if receipt.complete]
     return {"batchCompletions": [{"batchId": r.batch_id, "userKey": _user_key(r)} for r in complete]}
@@ -87,10 +92,12 @@ def _mark(fanin: Fanin, marks: Sequence[Mark]) -> Marked:
 
 
 def _delete_open(fanin: Fanin, request: HttpRequest) -> Json:
+    """Orphan open batches without activity since then."""
     return _removed(_expire(fanin, State.OPEN, _since(request)))
 
 
 def _delete_closed(fanin: Fanin, request: HttpRequest) -> Json:
+    """Remove batches that are not open, or orphan them, if they had no activity since then."""
     since = _since(request)
     # Ended batches first, so that those which this call ends are left for the next one to remove.
     parts = [_expire(fanin, state, since) for state in _ENDED_THEN_CLOSED]
@@ -122,23 +129,28 @@ def _since(request: HttpRequest) -> int:
 
 
 def _create_estimated(fanin: Fanin, request: HttpRequest) -> Json:
+    """Open a batch that counts its items, and does not know which of them are done."""
     return {"batchId": batch_uuid(_open(fanin, request, Mode.ESTIMATED).batch_id)}
 
 
 def _get_estimated(fanin: Fanin, request: HttpRequest) -> Json:
+    """Read whether a batch is complete, and whether it is closed."""
     return _standing(fanin.ledger.status(_uuid(request)).batch)
 
 
 def _close_estimated(fanin: Fanin, request: HttpRequest) -> Json:
+    """Close a batch: it completes when as many items were acknowledged as were added."""
     batch = fanin.ledger.close(_uuid(request))
     return _completion(batch, complete=batch.state is State.COMPLETE)
 
 
 def _increment(fanin: Fanin, request: HttpRequest) -> None:
+    """Add to the number of items. Not idempotent."""
     fanin.ledger.add(_uuid(request), request.query["by"])
 
 
 def _decrement(fanin: Fanin, request: HttpRequest) -> Json:
+    """Count items as done. Not idempotent."""
     totals: Counter[int] = Counter()
     for ack in request.body["acks"]:
         totals[parse_batch_uuid(ack["batchId"])] += ack.get("by", 1)
@@ -153,6 +165,7 @@ def _decrement(fanin: Fanin, request: HttpRequest) -> Json:
 
 
 def _delete_estimated(fanin: Fanin, request: HttpRequest) -> None:
+    """Cancel a batch; it reads as closed until its lifetime ends."""
     fanin.ledger.cancel(_uuid(request))
 
 
@@ -171,79 +184,68 @@ def _uuid(request: HttpRequest) -> int:
 # fmt: off
 ROUTES: Final = (
     HttpRoute(
-        "POST", _EXACT, "carlyleCreateExact", "Create a batch", _create_exact, wire.CREATED,
-        body=wire.CREATE, slash=True,
-        data_path=True,
+        "POST", _EXACT, "carlyleCreateExact", _create_exact, wire.CREATED, body=wire.CREATE, slash=True,
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
-        "GET", f"{_EXACT}/{{batch_id}}", "carlyleGetExact", "A batch", _get_exact, wire.BATCH,
-        errors=GONE,
+        "GET", f"{_EXACT}/{{batch_id}}", "carlyleGetExact", _get_exact, wire.BATCH,
         group=AccessGroup.READ,
     ),
     HttpRoute(
-        "POST", f"{_EXACT}/close/{{batch_id}}", "carlyleCloseExact", "Close a batch", _close_exact,
-        wire.CLOSED, errors=GONE,
+        "POST", f"{_EXACT}/close/{{batch_id}}", "carlyleCloseExact", _close_exact, wire.CLOSED,
         action=LoggedAction(_closed),
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
-        "POST", f"{_EXACT}/items", "carlyleAddExact", "Add items", _add_exact, wire.GROUPS,
+        "POST", f"{_EXACT}/items", "carlyleAddExact", _add_exact, wire.GROUPS,
         body=wire.ITEMS, errors=(*GONE, BatchClosed),
-        data_path=True,
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
-        "POST", f"{_EXACT}/items/ack", "carlyleAckExact", "Acknowledge items", _ack_exact,
+        "POST", f"{_EXACT}/items/ack", "carlyleAckExact", _ack_exact,
         wire.COMPLETIONS, body=wire.ACKS, errors=GONE,
-        data_path=True,
         group=AccessGroup.CONSUME,
     ),
     HttpRoute(
-        "DELETE", f"{_EXACT}/open", "carlyleDeleteOpen", "Delete open batches", _delete_open,
-        wire.REMOVED, required=_SINCE,
+        "DELETE", f"{_EXACT}/open", "carlyleDeleteOpen", _delete_open, wire.REMOVED, required=_SINCE,
         action=LoggedAction(_counts),
         group=AccessGroup.ADMINISTER,
     ),
     HttpRoute(
-        "DELETE", f"{_EXACT}/closed", "carlyleDeleteClosed", "Delete closed batches", _delete_closed,
-        wire.REMOVED, required=_SINCE,
+        "DELETE", f"{_EXACT}/closed", "carlyleDeleteClosed", _delete_closed, wire.REMOVED, required=_SINCE,
         action=LoggedAction(_counts),
         group=AccessGroup.ADMINISTER,
     ),
     HttpRoute(
-        "POST", _ESTIMATED, "carlyleCreateEstimated", "Create a batch", _create_estimated,
+        "POST", _ESTIMATED, "carlyleCreateEstimated", _create_estimated,
         wire.ESTIMATED_CREATED, body=wire.CREATE, slash=True,
-        data_path=True,
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
-        "GET", f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", "A batch", _get_estimated,
-        wire.ESTIMATED_BATCH, named=_UUID, errors=GONE,
+        "GET", f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", _get_estimated,
+        wire.ESTIMATED_BATCH, named=_UUID,
         group=AccessGroup.READ,
     ),
     HttpRoute(
-        "DELETE", f"{_ESTIMATED}/{{batch_id}}", "carlyleDeleteEstimated", "Delete a batch",
-        _delete_estimated, None, 204, named=_UUID, errors=GONE,
+        "DELETE", f"{_ESTIMATED}/{{batch_id}}", "carlyleDeleteEstimated",
+        _delete_estimated, None, 204, named=_UUID,
         action=LoggedAction(),
         group=AccessGroup.OPERATE,
     ),
     HttpRoute(
-        "POST", f"{_ESTIMATED}/{{batch_id}}/close", "carlyleCloseEstimated", "Close a batch",
-        _close_estimated, wire.COMPLETION, named=_UUID, errors=GONE,
+        "POST", f"{_ESTIMATED}/{{batch_id}}/close", "carlyleCloseEstimated",
+        _close_estimated, wire.COMPLETION, named=_UUID,
         action=LoggedAction(_closed),
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
-        "POST", f"{_ESTIMATED}/{{batch_id}}/incr", "carlyleIncrement", "Add messages", _increment, None, 204,
-        required={"by": whole(1, MAX_COUNT)}, named=_UUID, errors=(*GONE, BatchClosed),
-        data_path=True,
+        "POST", f"{_ESTIMATED}/{{batch_id}}/incr", "carlyleIncrement", _increment, None, 204,
+        required={"by": whole(1, MAX_COUNT)}, named=_UUID, errors=(BatchClosed,),
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
-        "POST", f"{_ESTIMATED}/decr", "carlyleDecrement", "Acknowledge messages", _decrement,
+        "POST", f"{_ESTIMATED}/decr", "carlyleDecrement", _decrement,
         wire.RESULTS, body=wire.DECREMENTS, errors=GONE,
-        data_path=True,
         group=AccessGroup.CONSUME,
     ),
 )

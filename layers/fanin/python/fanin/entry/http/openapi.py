@@ -10,8 +10,9 @@ from typing import Any, Final
 import fanin
 from fanin import names
 from fanin.entry.http import descriptions
+from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute
-from fanin.entry.http.schemas import Schemas
+from fanin.entry.http.schemas import Schemas, explained
 from fanin.entry.http.statuses import STATUS
 from fanin.wire.json_types import BATCH_ID, TEXT, JsonType, Schema
 from fanin.wire.problems import PROBLEM
@@ -76,12 +77,13 @@ def document(routes: Sequence[HttpRoute]) -> dict[str, Any]:
 
 
 def _operation(route: HttpRoute, schemas: Schemas) -> dict[str, Any]:
+    description = explained(route.act.method if isinstance(route.act, Call) else route.act)
     operation: dict[str, Any] = {
         "operationId": route.operation,
-        "summary": route.summary,
+        "summary": description.partition(".")[0],
         "x-fanin-group": route.group.value,
         "x-fanin-scopes": [f"{names.SCOPE_PREFIX}{group}" for group in route.groups],
-        "description": descriptions.OPERATIONS.get(route.operation, route.summary),
+        "description": description,
         "tags": [_tag(route.path)],
         "parameters": _parameters(route),
         "responses": {str(route.status): _success(route, schemas)}
@@ -116,7 +118,7 @@ def _parameters(route: HttpRoute) -> list[dict[str, Any]]:
 
 
 def _statuses(route: HttpRoute) -> list[int]:
-    own = {STATUS[error] for error in route.errors}
+    own = {STATUS[error] for error in route.raises}
     # A name with a control character makes a path that no route takes.
     named = (404,) if "{" in route.path else ()
     return sorted({*_ALWAYS, *own, *named, *((413, 415) if route.body else ())})

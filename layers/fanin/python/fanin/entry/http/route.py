@@ -11,7 +11,7 @@ from fanin.app.api import Fanin
 from fanin.domain import limits
 from fanin.domain.access import AccessGroup, Principal
 from fanin.domain.ids import parse_batch_id
-from fanin.errors import FaninError
+from fanin.errors import GONE, FaninError
 from fanin.names import IDEMPOTENCY_HEADER
 from fanin.wire.json_types import IDEMPOTENCY_KEY, Json, JsonType
 from fanin.wire.shapes import Shape
@@ -102,13 +102,12 @@ class Repeat(StrEnum):
 class HttpRoute(NamedTuple):
     """One row of the route table: everything that the resolver and the OpenAPI document know of a route.
 
-    A route that changes something is either an action or of the data path.
+    The docstring of ``act`` says what it does.
 
     Attributes:
         method: of HTTP.
         path: with parameters in braces.
         operation: unique name.
-        summary: what it does, in one line.
         act: calls the use case, and returns the value to answer with; from a ``Call`` the client is derived.
         answer: shape of the answer; None for an answer without a body.
         status: of success.
@@ -117,11 +116,10 @@ class HttpRoute(NamedTuple):
         required: query parameters that must be given.
         optional: query parameters that may be given.
         headers: headers that the route reads.
-        errors: what it can raise besides the errors of every route.
+        errors: what it can raise besides the errors of every route, and of every route of a batch.
         most_bytes: of the body.
-        action: whether operators call it, so that each call is logged with its caller.
-        data_path: whether producers, consumers and other programs call it as they work, so that no call is
-            logged.
+        action: of what operators call, so that each call is logged with its caller. What producers, consumers
+            and other programs call as they work has none.
         group: who may call it. A route that names no group is for administrators only.
         also: other groups that may call it, since the library does so on behalf of their callers.
         location: the path of what the route has made, or of what it was added to.
@@ -132,7 +130,6 @@ class HttpRoute(NamedTuple):
     method: str
     path: str
     operation: str
-    summary: str
     act: Callable[[Fanin, HttpRequest], Any]
     answer: Shape[Any] | None
     status: int = 200
@@ -144,12 +141,17 @@ class HttpRoute(NamedTuple):
     errors: tuple[type[FaninError], ...] = ()
     most_bytes: int = MAX_BODY
     action: LoggedAction | None = None
-    data_path: bool = False
     group: AccessGroup = AccessGroup.ADMINISTER
     also: tuple[AccessGroup, ...] = ()
     location: Callable[[HttpRequest, Any], str] | None = None
     repeat: Repeat = Repeat.ALWAYS
     slash: bool = False
+
+    @property
+    def raises(self) -> tuple[type[FaninError], ...]:
+        """What it can raise besides the errors of every route."""
+        of_batch = re.search(r"\{(batch|frame)_id\}", self.path)
+        return (*GONE, *self.errors) if of_batch else self.errors
 
     @property
     def groups(self) -> tuple[AccessGroup, ...]:

@@ -116,6 +116,11 @@ def summary(of: object) -> str:
     return _for_json((inspect.getdoc(of) or "").partition("\n\n")[0])
 
 
+def explained(of: object) -> str:
+    """A docstring up to its first section, for readers of JSON."""
+    return _for_json(re.split(r"^\w+:\n", inspect.getdoc(of) or "", maxsplit=1, flags=re.MULTILINE)[0])
+
+
 def _for_json(text: str) -> str:
     text = " ".join(text.split())
     text = _MILLISECONDS.sub("", text).replace("``", "`")

@@ -1,45 +1,68 @@
-"""The routes of diagnostics: why a batch is not finished, and the notes that help to say it."""
+"""The routes that people and tools ask about a batch: why it is not finished, its picture, its redrives."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from fanin import names
-from fanin.app.api import Diagnostics
+from fanin.app.api import Diagnostics, Ledger, Redrives
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
-from fanin.entry.http.route import HttpRoute, Repeat
+from fanin.entry.http.results import of_redrive
+from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat
 from fanin.entry.http.v1.parameters import paged
-from fanin.errors import GONE
-from fanin.wire import batches, items
+from fanin.errors import GONE, ChannelRefused
+from fanin.wire import batches, items, redrives
+from fanin.wire.json_types import NATURAL
+from fanin.wire.picture import PICTURE
 
 _BATCH: Final = f"{names.API_ROOT}/batches/{{batch_id}}"
+
+
+def _only_counts(request: HttpRequest) -> bool:
+    return bool(request.body.get("dry_run"))
 
 
 # fmt: off
 ROUTES: Final = (
     HttpRoute(
-        "GET", f"{_BATCH}/diagnosis", "diagnoseBatch", "Why a batch is not finished", Call(Diagnostics.why),
-        items.DIAGNOSIS, errors=GONE,
+        "GET", f"{_BATCH}/diagnosis", "diagnoseBatch", Call(Diagnostics.why), items.DIAGNOSIS,
         group=AccessGroup.READ,
     ),
     HttpRoute(
-        "GET", f"{names.API_ROOT}/attention", "listAttention", "Batches that a person should look at",
+        "GET", f"{names.API_ROOT}/attention", "listAttention",
         Call(Diagnostics.attention), batches.ATTENTION, optional=paged(),
         group=AccessGroup.READ,
     ),
     HttpRoute(
-        "POST", f"{_BATCH}/sent", "noteSent", "Note that a queue has accepted the messages of items",
-        Call(Diagnostics.note_sent, "sent"), None, 204, body=items.SENT, errors=GONE,
-        data_path=True,
+        "POST", f"{_BATCH}/sent", "noteSent", Call(Diagnostics.note_sent, "sent"), None, 204, body=items.SENT,
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
-        "POST", f"{names.API_ROOT}/retries", "noteRetries", "Note failed attempts whose messages come again",
+        "POST", f"{names.API_ROOT}/retries", "noteRetries",
         Call(Diagnostics.note_retries, "retries"), None, 204, body=items.RETRIES, errors=GONE,
         repeat=Repeat.LATE,
-        data_path=True,
         group=AccessGroup.CONSUME,
+    ),
+    HttpRoute(
+        "GET", f"{_BATCH}/picture", "getPicture", Call(Ledger.picture), PICTURE,
+        optional={
+            "level": NATURAL.with_keywords(description="of the node; 0 shows items; by default the root"),
+            "number": NATURAL.with_keywords(default=0, description="of the node on its level"),
+        },
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "POST", f"{_BATCH}/redrive", "redriveBatch",
+        Call(Redrives.redrive, "request"), redrives.REDRIVING, body=redrives.REDRIVE,
+        errors=(ChannelRefused,),
+        action=LoggedAction(of_redrive, unless=_only_counts),
+        group=AccessGroup.OPERATE,
+    ),
+    HttpRoute(
+        "GET", f"{_BATCH}/redrives", "listRedrives",
+        Call(Redrives.redrives), redrives.REDRIVINGS, optional=paged(),
+        group=AccessGroup.READ, also=(AccessGroup.OPERATE,),
     ),
 )
 # fmt: on

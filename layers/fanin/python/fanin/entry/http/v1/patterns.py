@@ -1,0 +1,198 @@
+"""The routes of the patterns: scatter-gather, frames, bounded buffers, the directory and its routing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fanin import names
+from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing, Scatters
+from fanin.domain import limits
+from fanin.domain.access import AccessGroup
+from fanin.domain.buffer import Work
+from fanin.entry.http.calls import Call
+from fanin.entry.http.results import of_buffer, of_deletion
+from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat
+from fanin.entry.http.v1.parameters import KEY, paged
+from fanin.errors import (
+    GONE,
+    BatchGone,
+    BufferNotFound,
+    ChannelRefused,
+    CorrelationIdAlive,
+    IdempotencyKeyReused,
+    LimitReached,
+    NotRegistered,
+    RouteNotFound,
+)
+from fanin.wire import buffers, directory, frames, scatters
+from fanin.wire.json_types import TEXT
+
+_SCATTERS: Final = f"{names.API_ROOT}/scatters"
+_SCATTER: Final = _SCATTERS + "/{batch_id}"
+_REPLIES: Final = paged(limits.MAX_REPLIES, limits.MAX_REPLIES)
+_FRAMES: Final = f"{names.API_ROOT}/frames"
+_BUFFERS: Final = f"{names.API_ROOT}/buffers"
+_BUFFER: Final = _BUFFERS + "/{name}"
+_BUFFER_NAME: Final = {"name": TEXT.with_keywords(pattern=f"^{limits.BUFFER_NAME}$")}
+_TOPIC: Final = f"{names.API_ROOT}/directory/{{topic}}"
+_TOPIC_NAME: Final = {"topic": directory.NAME}
+_REGISTRATION: Final = _TOPIC + "/{name}"
+_REGISTRATION_NAMES: Final = {**_TOPIC_NAME, "name": directory.NAME}
+_ROUTES: Final = f"{names.API_ROOT}/routes"
+_ROUTE: Final = _ROUTES + "/{name}"
+_ROUTE_NAME: Final = {"name": directory.NAME.with_keywords(maxLength=limits.MAX_ROUTE)}
+
+
+def _take(fanin: Fanin, request: HttpRequest) -> Sequence[Work]:
+    """Take work out, and wait for it if there is none; work that is not reported as done comes again."""
+    body, name = dict(request.body), request.path["name"]
+    if "waiter" in body:
+        body.pop("wait", None)
+        return fanin.buffers.poll(name, **body)
+    body.pop("waits", None)
+    return fanin.buffers.take(name, **body)
+
+
+# fmt: off
+ROUTES: Final = (
+    HttpRoute(
+        "PUT", _BUFFER, "defineBuffer", Call(Buffers.define, "limit", "queue"),
+        buffers.BUFFER, body=buffers.DEFINE_BUFFER, named=_BUFFER_NAME, errors=(ChannelRefused,),
+        action=LoggedAction(of_buffer),
+        group=AccessGroup.ADMINISTER,
+    ),
+    HttpRoute(
+        "GET", _BUFFER, "getBuffer", Call(Buffers.status), buffers.LEVEL, named=_BUFFER_NAME,
+        errors=(BufferNotFound, ChannelRefused),
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "DELETE", _BUFFER, "deleteBuffer", Call(Buffers.delete), None, 204, named=_BUFFER_NAME,
+        action=LoggedAction(),
+        group=AccessGroup.ADMINISTER,
+    ),
+    HttpRoute(
+        "GET", _BUFFERS, "listBuffers", Call(Buffers.list), buffers.BUFFERS, optional=paged(),
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "POST", f"{_BUFFER}/put", "putWork",
+        Call(Buffers.put, "payloads"), buffers.ACCEPTED, 201, body=buffers.PUT_WORK, headers=KEY,
+        named=_BUFFER_NAME,
+        errors=(BufferNotFound, ChannelRefused, LimitReached, IdempotencyKeyReused),
+        group=AccessGroup.PRODUCE,
+        location=lambda request, _: f"{_BUFFERS}/{request.path['name']}",
+        repeat=Repeat.KEYED,
+    ),
+    HttpRoute(
+        "POST", f"{_BUFFER}/take", "takeWork",
+        _take, buffers.TAKEN, body=buffers.TAKE_WORK, named=_BUFFER_NAME,
+        errors=(BufferNotFound, ChannelRefused),
+        group=AccessGroup.CONSUME,
+    ),
+    HttpRoute(
+        "POST", f"{_BUFFER}/done", "doneWork", Call(Buffers.done, "tokens", "failures"),
+        buffers.RELEASED, body=buffers.DONE_WORK, named=_BUFFER_NAME, errors=(BufferNotFound, ChannelRefused),
+        group=AccessGroup.CONSUME,
+    ),
+    HttpRoute(
+        "PUT", _REGISTRATION, "register", Call(Directory.register, "request"),
+        directory.REGISTRATION, body=directory.REGISTER, named=_REGISTRATION_NAMES, errors=(ChannelRefused,),
+        group=AccessGroup.CONSUME,
+    ),
+    HttpRoute(
+        "GET", _REGISTRATION, "getRegistration", Call(Directory.get),
+        directory.REGISTRATION, named=_REGISTRATION_NAMES, errors=(NotRegistered,),
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "DELETE", _REGISTRATION, "deregister", Call(Directory.deregister), directory.DELETED,
+        named=_REGISTRATION_NAMES,
+        action=LoggedAction(of_deletion),
+        group=AccessGroup.CONSUME, also=(AccessGroup.OPERATE,),
+    ),
+    HttpRoute(
+        "GET", _TOPIC, "listTopic", Call(Directory.page),
+        directory.REGISTRATIONS, named=_TOPIC_NAME, optional={"attributes": directory.ATTRIBUTES, **paged()},
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "PUT", _ROUTE, "putRoute", Call(Routing.put, "request"), directory.ROUTE, body=directory.PUT_ROUTE,
+        named={"name": directory.ROUTE_NAME}, errors=(LimitReached,),
+        action=LoggedAction(),
+        group=AccessGroup.ADMINISTER,
+    ),
+    HttpRoute(
+        "GET", _ROUTE, "getRoute", Call(Routing.get), directory.ROUTE, named=_ROUTE_NAME,
+        errors=(RouteNotFound,),
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "DELETE", _ROUTE, "deleteRoute", Call(Routing.delete), directory.DELETED, named=_ROUTE_NAME,
+        action=LoggedAction(of_deletion),
+        group=AccessGroup.ADMINISTER,
+    ),
+    HttpRoute(
+        "GET", _ROUTES, "listRoutes", Call(Routing.page), directory.ROUTES, optional=paged(),
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "POST", f"{names.API_ROOT}/events", "putEvent", Call(Routing.publish, "event"),
+        directory.SENT, 202, body=directory.PUT_EVENT, repeat=Repeat.NEVER,
+        group=AccessGroup.PRODUCE,
+    ),
+    HttpRoute(
+        "POST", _FRAMES, "openFrame", Call(Frames.open, "request"), frames.FRAME, 201,
+        body=frames.OPEN_FRAME, headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
+        group=AccessGroup.PRODUCE,
+        location=lambda _, frame: f"{_FRAMES}/{frame.frame_id}",
+    ),
+    HttpRoute(
+        "GET", _FRAMES + "/{frame_id}", "getFrame", Call(Frames.status), frames.FRAME, optional=paged(),
+        group=AccessGroup.READ, also=(AccessGroup.PRODUCE,),
+    ),
+    HttpRoute(
+        "POST", f"{names.API_ROOT}/claims", "claimEnvelopes",
+        Call(Frames.claim, "tickets", "lease"), frames.CLAIMS, body=frames.CLAIM_ENVELOPES, errors=GONE,
+        group=AccessGroup.CONSUME,
+    ),
+    HttpRoute(
+        "POST", _SCATTERS, "startScatter",
+        Call(Scatters.start, "scatter"), scatters.SCATTERED, 201, body=scatters.SCATTER, headers=KEY,
+        errors=(BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered),
+        group=AccessGroup.PRODUCE,
+        location=lambda _, scattered: f"{_SCATTERS}/{scattered.batch.batch_id}",
+    ),
+    HttpRoute(
+        "GET", _SCATTER, "getScatter", Call(Scatters.status), scatters.SCATTERED,
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "GET", f"{_SCATTER}/replies", "listReplies", Call(Scatters.replies), scatters.GATHERED,
+        optional=_REPLIES,
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "GET", f"{_SCATTER}/missing", "listMissingRecipients",
+        Call(Scatters.missing_recipients), scatters.MISSING_RECIPIENTS, optional=_REPLIES,
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "GET", f"{_SCATTER}/failed", "listFailedRecipients",
+        Call(Scatters.failed_recipients), scatters.FAILED_RECIPIENTS, optional=_REPLIES,
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "POST", f"{names.API_ROOT}/replies", "reply",
+        Call(Scatters.reply, "replies"), scatters.REPLY_RECEIPTS, body=scatters.REPLIES, errors=GONE,
+        group=AccessGroup.CONSUME,
+    ),
+    HttpRoute(
+        "POST", f"{names.API_ROOT}/claim-checks", "claimPayload",
+        Call(Scatters.claim, "request"), scatters.CLAIM_CHECK, 201, body=scatters.CLAIM_CHECK_REQUEST,
+        errors=GONE,
+        group=AccessGroup.CONSUME,
+    ),
+)
+# fmt: on
