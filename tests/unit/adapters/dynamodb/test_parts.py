@@ -65,7 +65,7 @@ def test_a_later_note_learns_where_the_message_is_only_if_it_does_not_know(
         assert asked[1]["Key"] == key("failure/0000000000003")
         assert plainly(asked[1]) == (
             "SET kept = row REMOVE attempts, source",
-            "attribute_exists(failed_at) AND attribute_not_exists(kept)",
+            "(attribute_exists(failed_at)) AND (attribute_not_exists(kept))",
         )
 
 
@@ -79,7 +79,7 @@ def test_a_note_without_a_message_leaves_what_belongs_to_the_one_that_was_kept(
 
     assert plainly(asked[1]) == (
         f"SET item = 8:g:3, reason = why, failed_at = 70, expires_at = {LATER} REMOVE totals, given_up",
-        "attribute_not_exists(failed_at) OR failed_at <= 70",
+        "(attribute_not_exists(failed_at) OR failed_at <= 70)",
     )
 
 

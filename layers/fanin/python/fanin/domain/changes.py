@@ -6,8 +6,9 @@ the row itself, on DynamoDB as an expression.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import eq, gt, le, lt, ne
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -54,6 +55,11 @@ HAS_ENDED: Final = where("state", "in", tuple(state for state in State if state.
 NOT_DRAINING: Final = where("draining_at", "=", None)
 
 
+def holds(when: Iterable[Condition], value_of: Callable[[str], Any]) -> bool:
+    """Whether all conditions hold."""
+    return all(any(_HOLDS[is_](value_of(name), value) for name, is_, value in one) for one in when)
+
+
 @dataclass(frozen=True)
 class Change:
     """A write of the row of a batch.
@@ -72,9 +78,7 @@ class Change:
 
     def fits(self, row: Batch) -> bool:
         """Whether its conditions hold."""
-        return all(
-            any(_HOLDS[is_](getattr(row, name), value) for name, is_, value in one) for one in self.when
-        )
+        return holds(self.when, partial(getattr, row))
 
     def of(self, row: Batch) -> Batch:
         """The row after the write."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from fanin import names
 from fanin.adapters import cursors
@@ -18,28 +17,28 @@ from fanin.adapters.dynamodb.batch_indexes import (
     noted_ordinal,
 )
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.parts import key_rows
+from fanin.adapters.dynamodb.parts import part_key
 from fanin.adapters.dynamodb.rows import (
-    ABSENT,
     SUMS,
     Item,
     Value,
     attention_shard,
     attribute,
+    attributes,
     decode,
     encode,
     in_row,
     state_shard,
     sums_of,
+    update_of,
 )
+from fanin.adapters.parts import key_rows
 from fanin.app.ports.batches import Activity, Adoption, BatchRows, BatchStore, ItemPlace
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, State, Trouble
-from fanin.domain.changes import Change, Test, allocation_of
+from fanin.domain.changes import Change, allocation_of
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
-
-_ALIAS: Final = re.compile(r"#(\w+)")
 
 
 class DynamoBatches(BatchStore):
@@ -126,7 +125,10 @@ class DynamoBatches(BatchStore):
         self, batch: Batch, rows: Sequence[KeyRow], *, activity: Activity, by_item: bool = False
     ) -> bool:
         change = allocation_of(batch, len(rows), activity._asdict(), by_item=by_item, keyed=True)
-        puts = [{"Put": self._new_part(batch, row)} for row in key_rows(batch.batch_id, rows)]
+        puts = [
+            {"Put": self._new_part(batch, {**part_key(key), **attributes(row)})}
+            for key, row in key_rows(batch.batch_id, rows)
+        ]
         update = {"Update": _update(self._table, batch.batch_id, change)}
         return self._connection.transact([*puts, update]) is None
 
@@ -203,43 +205,10 @@ def _key(batch_id: int) -> dict[str, Any]:
 
 
 def _update(table: str, batch_id: int, change: Change) -> dict[str, Any]:
-    """The parameters of UpdateItem, and of an Update in a transaction.
-
-    Attributes stand as ``#name``, in case a name is a reserved word.
-    """
-    values: dict[str, Any] = {}
-
-    def placed(value: Value, place: str) -> str:
-        values[place] = attribute(value)
-        return place
-
-    def said(test: Test) -> str:
-        if test.is_ in {"=", "<>"} and test.value == ABSENT.get(test.field):
-            return f"attribute_{'not_' if test.is_ == '=' else ''}exists(#{test.field})"
-        given = test.value if test.is_ == "in" else (test.value,)
-        places = ", ".join(placed(one, f":when_{len(values)}") for one in given)
-        return f"#{test.field} IN ({places})" if test.is_ == "in" else f"#{test.field} {test.is_} {places}"
-
-    condition = " AND ".join(f"({' OR '.join(map(said, one))})" for one in change.when)
-    written = {name: value for place in change.sets.items() for name, value in _written(batch_id, *place)}
-    sets = [
-        f"#{name} = {placed(value, f':set_{name}')}" for name, value in written.items() if value is not None
-    ]
-    removes = [f"#{name}" for name, value in written.items() if value is None]
-    added = {**change.adds, **dict(zip(SUMS, change.sums, strict=False))}
-    adds = [f"#{name} {placed(n, f':add_{name}')}" for name, n in added.items()]
-    parts = (("SET", sets), ("ADD", adds), ("REMOVE", removes))
-    update = " ".join(f"{verb} {', '.join(part)}" for verb, part in parts if part)
-    return {
-        "TableName": table,
-        "Key": _key(batch_id),
-        "UpdateExpression": update,
-        "ConditionExpression": condition,
-        "ExpressionAttributeNames": {
-            f"#{name}": name for name in dict.fromkeys(_ALIAS.findall(update + condition))
-        },
-        "ExpressionAttributeValues": values,
-    }
+    """The parameters of UpdateItem, and of an Update in a transaction."""
+    sets = {name: value for place in change.sets.items() for name, value in _written(batch_id, *place)}
+    adds = {**change.adds, **dict(zip(SUMS, change.sums, strict=False))}
+    return update_of(table, _key(batch_id), sets, change.when, adds=adds)
 
 
 def _written(batch_id: int, name: str, value: Any) -> Iterable[tuple[str, Value | None]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from types import MappingProxyType
 from typing import Any, Final
 
 from fanin import names
@@ -20,13 +22,14 @@ from fanin.domain.batch import (
     State,
     Trouble,
 )
+from fanin.domain.changes import Condition, Test
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.totals import MAX_TOTALS
 
 Item = Mapping[str, Any]
 """Attributes in the low-level form, such as ``{"word": {"N": "7"}}``."""
 
-Value = int | str | bool | bytes | Mapping[str, str]
+Value = int | str | bool | bytes | Mapping[str, str] | Sequence[str]
 
 SUMS: Final = tuple(f"t{place}" for place in range(MAX_TOTALS))
 """Attributes of the sums of a batch's totals, in rows of words and of batches, in the order of the totals."""
@@ -77,8 +80,15 @@ def attribute(value: Value) -> dict[str, Any]:
             return {"S": str(value)}
         case bytes():
             return {"B": value}
-        case _:
+        case Mapping():
             return {"M": {name: {"S": text} for name, text in value.items()}}
+        case _:
+            return {"L": [{"S": text} for text in value]}
+
+
+def attributes(values: Mapping[str, Value | None]) -> dict[str, Any]:
+    """Values with their types; what is None is left out."""
+    return {name: attribute(value) for name, value in values.items() if value is not None}
 
 
 def state_shard(state: State, batch_id: int) -> str:
@@ -148,6 +158,8 @@ def _value(name: str, typed: Item) -> Any:
         case "M":
             texts = {key: text["S"] for key, text in value.items()}
             return _FROM_MAP[name](texts) if name in _FROM_MAP else texts
+        case "L":
+            return [text["S"] for text in value]
         case "S" if name in _ENUMS:
             return _ENUMS[name](value)
         case _:
@@ -197,3 +209,62 @@ def word_key(text: str) -> WordKey:
     """Read the key of a word's row."""
     batch_id, level, number = text.split("/")
     return WordKey(int(batch_id), int(level), int(number))
+
+
+_ALIAS: Final = re.compile(r"#(\w+)")
+
+
+def update_of(
+    table: str,
+    key: Item,
+    sets: Mapping[str, Any],
+    when: Sequence[Condition],
+    *,
+    adds: Mapping[str, int] = MappingProxyType({}),
+    stays: str = "",
+) -> dict[str, Any]:
+    """The parameters of UpdateItem, and of an Update in a transaction.
+
+    Attributes stand as ``#name``, in case a name is a reserved word.
+
+    Args:
+        table: its name.
+        key: of the row.
+        sets: attribute → new value; None for one that goes.
+        when: conditions that must all hold.
+        adds: attribute → number to add.
+        stays: an attribute that keeps the value that it has.
+    """
+    values: dict[str, Any] = {}
+
+    def placed(value: Value, place: str) -> str:
+        values[place] = attribute(value)
+        return place
+
+    def said(test: Test) -> str:
+        if test.is_ in {"=", "<>"} and test.value == ABSENT.get(test.field):
+            return f"attribute_{'not_' if test.is_ == '=' else ''}exists(#{test.field})"
+        given = test.value if test.is_ == "in" else (test.value,)
+        places = ", ".join(placed(one, f":when_{len(values)}") for one in given)
+        return f"#{test.field} IN ({places})" if test.is_ == "in" else f"#{test.field} {test.is_} {places}"
+
+    def new(name: str, value: Value) -> str:
+        place = placed(value, f":set_{name}")
+        return f"#{name} = " + (f"if_not_exists(#{name}, {place})" if name == stays else place)
+
+    condition = " AND ".join(f"({' OR '.join(map(said, one))})" for one in when)
+    set_ = [new(name, value) for name, value in sets.items() if value is not None]
+    add = [f"#{name} {placed(n, f':add_{name}')}" for name, n in adds.items()]
+    remove = [f"#{name}" for name, value in sets.items() if value is None]
+    parts = (("SET", set_), ("ADD", add), ("REMOVE", remove))
+    update = " ".join(f"{verb} {', '.join(part)}" for verb, part in parts if part)
+    return {
+        "TableName": table,
+        "Key": key,
+        "UpdateExpression": update,
+        **({"ConditionExpression": condition} if condition else {}),
+        "ExpressionAttributeNames": {
+            f"#{name}": name for name in dict.fromkeys(_ALIAS.findall(update + condition))
+        },
+        "ExpressionAttributeValues": values,
+    }

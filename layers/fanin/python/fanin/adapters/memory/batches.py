@@ -9,6 +9,8 @@ from typing import TypeVar
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
+from fanin.adapters.memory.parts import MemoryParts
+from fanin.adapters.parts import key_rows
 from fanin.app.ports.batches import Activity, Adoption, BatchRows, BatchStore, ItemPlace
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
@@ -24,24 +26,24 @@ class MemoryBatches(BatchStore):
 
     Args:
         accesses: counts rows.
+        parts: where the keys of items are.
         ties: decides the order of rows that are due at the same time. DynamoDB's index lists them in any
             order, which stays the same.
 
     Attributes:
-        item_keys: the keys of items, by batch, for the store of parts.
         changes: every write in order, as (row before, row after), as in the stream of the batches table; the
             row before is None for a new one.
     """
 
-    def __init__(self, accesses: Accesses, *, ties: int = 0) -> None:
+    def __init__(self, accesses: Accesses, parts: MemoryParts, *, ties: int = 0) -> None:
         self.changes: list[tuple[Batch | None, Batch]] = []
         self._accesses = accesses
+        self._parts = parts
         self._ties = ties
         self._rows: dict[int, Batch] = {}
         self._due: dict[int, int] = {}
         self._keys: dict[tuple[int, str], range] = {}
         self._children: dict[ItemPlace, int] = {}
-        self.item_keys: dict[int, dict[str, KeyRow]] = {}
 
     def create(self, batch: Batch) -> Batch | None:
         def put() -> Batch | None:
@@ -119,15 +121,16 @@ class MemoryBatches(BatchStore):
     def allocate_keys(
         self, batch: Batch, rows: Sequence[KeyRow], *, activity: Activity, by_item: bool = False
     ) -> bool:
-        n = len(rows)
+        n, parts = len(rows), key_rows(batch.batch_id, rows)
 
         def transact() -> bool:
-            row, keys = self._rows.get(batch.batch_id), self.item_keys.setdefault(batch.batch_id, {})
+            row = self._rows.get(batch.batch_id)
             change = allocation_of(batch, n, activity._asdict(), by_item=by_item, keyed=True)
-            if row is None or not change.fits(row) or any(one.key in keys for one in rows):
+            if row is None or not change.fits(row) or any(self._parts.there(key) for key, _ in parts):
                 self._accesses.refused["batches.allocate_keys"] += 1
                 return False
-            keys |= {one.key: one for one in rows}
+            for key, part in parts:
+                self._parts.apply(key, part)
             self._change(row, change)
             return True
 
