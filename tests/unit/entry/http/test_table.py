@@ -78,7 +78,7 @@ def test_the_library_has_the_table_without_the_tools_of_functions() -> None:
     program = "import sys, fanin.client.https.services, fanin.entry.http.table; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
     modules = done.stdout.split()
-    assert "fanin.entry.http.v1.scatters" in modules
+    assert "fanin.entry.http.v1.patterns" in modules
     assert not [name for name in modules if name.startswith(("aws_lambda_powertools", "fastjsonschema"))]
 
 

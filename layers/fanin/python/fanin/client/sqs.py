@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -25,6 +26,13 @@ from fanin.errors import (
     Throttled,
 )
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+logger = logging.getLogger("fanin")
+
+MOST_MESSAGES: Final = 10
+"""Most messages of one request."""
 _SERVER_FAULT: Final = 500
 _TOO_LONG: Final = "TooLong"
 _CONTENT: Final = ("InvalidMessageContents", "InvalidParameterValue", _TOO_LONG)
@@ -75,6 +83,55 @@ def queue_errors(queue_url: str) -> Iterator[None]:
         raise InvalidRequest(str(error)) from error
     except BotoCoreError as error:
         raise ServiceUnavailable(f"no answer from SQS for {queue_url}: {error}") from error
+
+
+class PolledQueue:
+    """A queue that is polled: up to ten messages at a time.
+
+    Args:
+        sqs: client.
+        url: of the queue.
+        wait: seconds that a poll waits for messages, 0 to 20.
+        visibility_timeout: seconds for which others do not get the messages; None leaves it to the queue.
+
+    Raises:
+        InvalidRequest: an argument is not what it should be.
+    """
+
+    def __init__(self, sqs: SQSClient, url: str, *, wait: int, visibility_timeout: int | None = None) -> None:
+        self._sqs = sqs
+        self._url = limits.text("queue_url", url, limits.MAX_CHANNEL, least=1)
+        self._options: Any = {"WaitTimeSeconds": limits.whole("wait", wait, 0, limits.MAX_WAIT)}
+        if visibility_timeout is not None:
+            most = limits.MAX_VISIBILITY_TIMEOUT
+            hidden = limits.whole("visibility_timeout", visibility_timeout, 0, most)
+            self._options["VisibilityTimeout"] = hidden
+
+    def receive(self) -> list[Mapping[str, Any]]:
+        """Receive messages; raises like ``queue_errors``."""
+        with queue_errors(self._url):
+            answer = self._sqs.receive_message(
+                QueueUrl=self._url,
+                MaxNumberOfMessages=MOST_MESSAGES,
+                MessageAttributeNames=["All"],
+                MessageSystemAttributeNames=["All"],
+                **self._options,
+            )
+        return list(answer.get("Messages", []))
+
+    def delete(self, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Delete messages that were received; raises like ``queue_errors``."""
+        if not messages:
+            return
+        entries: list[Any] = [
+            {"Id": str(place), "ReceiptHandle": message["ReceiptHandle"]}
+            for place, message in enumerate(messages)
+        ]
+        with queue_errors(self._url):
+            answer = self._sqs.delete_message_batch(QueueUrl=self._url, Entries=entries)
+        for failure in answer.get("Failed", []):
+            message_id = messages[int(failure["Id"])]["MessageId"]
+            logger.warning("message %s is done but comes again: %s", message_id, failure["Code"])
 
 
 def _translated(error: ClientError, queue_url: str) -> FaninError:

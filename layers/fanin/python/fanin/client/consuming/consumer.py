@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.consuming.window import Handling, MessageHandler, MessageWindow, check_handler
 from fanin.client.messages import from_queue
-from fanin.client.sqs import queue_errors
-from fanin.domain import limits
+from fanin.client.sqs import PolledQueue
 from fanin.domain.directory import is_fifo
 from fanin.errors import ServiceUnavailable, Throttled
 
@@ -66,19 +65,11 @@ class Consumer:
         **how: Unpack[Handling],
     ) -> None:
         check_handler(handle)
-        limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
-        limits.whole("wait", wait, 0, limits.MAX_WAIT)
-        if visibility_timeout is not None:
-            limits.whole("visibility_timeout", visibility_timeout, 0, limits.MAX_VISIBILITY_TIMEOUT)
-        self._sqs = sqs
-        self._queue_url = queue_url
+        self._queue = PolledQueue(sqs, queue_url, wait=wait, visibility_timeout=visibility_timeout)
         self._window = partial(
             MessageWindow, handle, acknowledge, fifo=is_fifo(queue_url), source=queue_url, **how
         )
         self.skipped = 0
-        self._options: dict[str, Any] = {"WaitTimeSeconds": wait}
-        if visibility_timeout is not None:
-            self._options["VisibilityTimeout"] = visibility_timeout
         self._backoff = backoff or SQS_WAITS
 
     def run(self, until: Callable[[], bool] = lambda: False) -> int:
@@ -118,32 +109,9 @@ class Consumer:
             AccessDenied, NotConfigured: as ``run`` does.
             ServiceUnavailable, Throttled: SQS did not answer, or asked to slow down.
         """
-        with queue_errors(self._queue_url):
-            answer = self._sqs.receive_message(
-                QueueUrl=self._queue_url,
-                MaxNumberOfMessages=10,
-                MessageAttributeNames=["All"],
-                MessageSystemAttributeNames=["All"],
-                **self._options,
-            )
-        messages: list[Mapping[str, Any]] = list(answer.get("Messages", []))
+        messages = self._queue.receive()
         window = self._window()
         again = window.run(messages, from_queue)
         self.skipped += window.skipped
-        self._delete([message for place, message in enumerate(messages) if place not in again])
+        self._queue.delete([message for place, message in enumerate(messages) if place not in again])
         return len(messages)
-
-    def _delete(self, messages: list[Mapping[str, Any]]) -> None:
-        if not messages:
-            return
-        entries: list[Any] = [
-            {"Id": str(index), "ReceiptHandle": message["ReceiptHandle"]}
-            for index, message in enumerate(messages)
-        ]
-        with queue_errors(self._queue_url):
-            answer = self._sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
-        for failure in answer.get("Failed", []):
-            message = messages[int(failure["Id"])]
-            logger.warning(
-                "message %s is marked done but comes again: %s", message["MessageId"], failure["Code"]
-            )

@@ -5,15 +5,23 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from fanin.app.bisect import bisect
 from fanin.client.frames.envelope_sender import Notice
 from fanin.client.frames.envelopes import Codec, Envelope, JsonCodec
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver
 from fanin.client.messages import sqs_records
-from fanin.client.sqs import MOST_BYTES, REQUEST_BYTES, blames_content, check_body, queue_errors, refusal_text
+from fanin.client.sqs import (
+    MOST_BYTES,
+    MOST_MESSAGES,
+    REQUEST_BYTES,
+    PolledQueue,
+    blames_content,
+    check_body,
+    queue_errors,
+    refusal_text,
+)
 from fanin.domain import limits
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT
 from fanin.domain.limits import chunks
@@ -25,25 +33,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger("fanin")
-
-_MOST: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class _Body:
-    """The text of an envelope, and its index in its frame."""
-
-    index: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """An envelope that the queue did not accept: now, or for good."""
-
-    index: int
-    reason: str
-    for_good: bool
 
 
 class SqsTransport:
@@ -93,29 +82,23 @@ class SqsTransport:
             Throttled: the queue did not accept some of them.
             AccessDenied, NotConfigured, ServiceUnavailable: the queue cannot be reached.
         """
-        bodies, refused = self._texts(envelopes)
-        failures: list[_Failure] = []
-        for page in chunks(bodies, max_items=_MOST, size_of=_size, max_bytes=self._request_bytes):
-            for failed in bisect(page, lambda some: failures.extend(self._request(some))):
+        bodies: list[tuple[int, str]] = []
+        refused: dict[int, str] = {}
+        busy: dict[int, str] = {}
+        for envelope in envelopes:
+            try:
+                bodies.append((envelope.index, self._text(envelope)))
+            except InvalidRequest as error:
+                refused[envelope.index] = str(error)
+        for page in chunks(bodies, max_items=MOST_MESSAGES, size_of=_size, max_bytes=self._request_bytes):
+            for failed in bisect(page, lambda some: self._request(some, refused, busy)):
                 raise failed.error
-        refused |= {failure.index: failure.reason for failure in failures if failure.for_good}
         if refused:
             raise EnvelopesRefused(
                 f"{self._queue_url} never takes {len(refused)} of {len(envelopes)} envelopes", reasons=refused
             )
-        if failures:
-            raise Throttled(f"{self._queue_url} did not accept {len(failures)} of {len(envelopes)} envelopes")
-
-    def _texts(self, envelopes: Sequence[Envelope]) -> tuple[list[_Body], dict[int, str]]:
-        """Write envelopes; of those that cannot be written, why, by index."""
-        bodies: list[_Body] = []
-        refused: dict[int, str] = {}
-        for envelope in envelopes:
-            try:
-                bodies.append(_Body(envelope.index, self._text(envelope)))
-            except InvalidRequest as error:
-                refused[envelope.index] = str(error)
-        return bodies, refused
+        if busy:
+            raise Throttled(f"{self._queue_url} did not accept {len(busy)} of {len(envelopes)} envelopes")
 
     def _text(self, envelope: Envelope) -> str:
         """Write an envelope.
@@ -132,32 +115,31 @@ class SqsTransport:
                 f"the codec cannot write this payload: {error!r}; put bytes, and a content type that is text"
             ) from error
 
-    def _request(self, page: Sequence[_Body]) -> list[_Failure]:
-        """Send one request; returns what the queue did not accept.
+    def _request(
+        self, page: Sequence[tuple[int, str]], refused: dict[int, str], busy: dict[int, str]
+    ) -> None:
+        """Send one request, and add to the others why the queue did not accept an index: for good, or now.
 
         Raises:
             RequestTooLarge: the queue accepts fewer bytes than these in one request.
         """
-        entries: list[Any] = [{"Id": str(i), "MessageBody": body.text} for i, body in enumerate(page)]
+        entries: list[Any] = [{"Id": str(i), "MessageBody": text} for i, (_, text) in enumerate(page)]
         try:
             with queue_errors(self._queue_url):
                 answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
         except RequestTooLarge as error:
             if len(page) > 1:
                 raise
-            return [_Failure(page[0].index, str(error), for_good=True)]
-        return [
-            _Failure(
-                page[int(failure["Id"])].index,
-                refusal_text(failure["Code"], failure.get("Message")),
-                for_good=blames_content(failure["Code"]),
-            )
-            for failure in answer.get("Failed", [])
-        ]
+            refused[page[0][0]] = str(error)
+            return
+        for failure in answer.get("Failed", []):
+            index, _ = page[int(failure["Id"])]
+            why = refusal_text(failure["Code"], failure.get("Message"))
+            (refused if blames_content(failure["Code"]) else busy)[index] = why
 
 
-def _size(body: _Body) -> int:
-    return len(body.text.encode())
+def _size(body: tuple[int, str]) -> int:
+    return len(body[1].encode())
 
 
 class SqsReceiver:
@@ -207,20 +189,10 @@ class SqsReceiver:
                 length.
             AccessDenied, NotConfigured, ServiceUnavailable, Throttled: the queue cannot be reached.
         """
-        limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
-        limits.whole("wait", wait, 0, limits.MAX_WAIT)
-        with queue_errors(queue_url):
-            answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=_MOST, WaitTimeSeconds=wait)
-        messages = {message["MessageId"]: message for message in answer.get("Messages", [])}
+        queue = PolledQueue(sqs, queue_url, wait=wait)
+        messages = {message["MessageId"]: message for message in queue.receive()}
         again = self._receive({message_id: message.get("Body") for message_id, message in messages.items()})
-        entries: list[Any] = [
-            {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]}
-            for number, (message_id, message) in enumerate(messages.items())
-            if message_id not in again
-        ]
-        if entries:
-            with queue_errors(queue_url):
-                sqs.delete_message_batch(QueueUrl=queue_url, Entries=entries)
+        queue.delete([message for message_id, message in messages.items() if message_id not in again])
         return len(messages)
 
     def _receive(self, bodies: Mapping[str, Any]) -> set[str]:
@@ -264,23 +236,14 @@ def queue_notices(sqs: SQSClient, queue_url: str, *, wait: int = 0) -> Callable[
         InvalidRequest: ``wait`` is not a whole number from 0 to 20, or the URL is not text of a usable
             length.
     """
-    limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
-    limits.whole("wait", wait, 0, limits.MAX_WAIT)
+    queue = PolledQueue(sqs, queue_url, wait=wait)
 
     def take() -> Iterator[Notice]:
-        with queue_errors(queue_url):
-            answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=_MOST, WaitTimeSeconds=wait)
-        messages = answer.get("Messages", [])
+        messages = queue.receive()
         for message in messages:
             if notice := _notice(message["Body"]):
                 yield notice
-        if messages:
-            entries: list[Any] = [
-                {"Id": str(i), "ReceiptHandle": message["ReceiptHandle"]}
-                for i, message in enumerate(messages)
-            ]
-            with queue_errors(queue_url):
-                sqs.delete_message_batch(QueueUrl=queue_url, Entries=entries)
+        queue.delete(messages)
 
     return take
 

@@ -26,25 +26,6 @@ def _only_counts(request: HttpRequest) -> bool:
 # fmt: off
 ROUTES: Final = (
     HttpRoute(
-        "GET", f"{_BATCH}/diagnosis", "diagnoseBatch", Call(Diagnostics.why), items.DIAGNOSIS,
-        group=AccessGroup.READ,
-    ),
-    HttpRoute(
-        "GET", f"{names.API_ROOT}/attention", "listAttention",
-        Call(Diagnostics.attention), batches.ATTENTION, optional=paged(),
-        group=AccessGroup.READ,
-    ),
-    HttpRoute(
-        "POST", f"{_BATCH}/sent", "noteSent", Call(Diagnostics.note_sent, "sent"), None, 204, body=items.SENT,
-        group=AccessGroup.PRODUCE,
-    ),
-    HttpRoute(
-        "POST", f"{names.API_ROOT}/retries", "noteRetries",
-        Call(Diagnostics.note_retries, "retries"), None, 204, body=items.RETRIES, errors=GONE,
-        repeat=Repeat.LATE,
-        group=AccessGroup.CONSUME,
-    ),
-    HttpRoute(
         "GET", f"{_BATCH}/picture", "getPicture", Call(Ledger.picture), PICTURE,
         optional={
             "level": NATURAL.with_keywords(description="of the node; 0 shows items; by default the root"),
@@ -63,6 +44,25 @@ ROUTES: Final = (
         "GET", f"{_BATCH}/redrives", "listRedrives",
         Call(Redrives.redrives), redrives.REDRIVINGS, optional=paged(),
         group=AccessGroup.READ, also=(AccessGroup.OPERATE,),
+    ),
+    HttpRoute(
+        "GET", f"{_BATCH}/diagnosis", "diagnoseBatch", Call(Diagnostics.why), items.DIAGNOSIS,
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "GET", f"{names.API_ROOT}/attention", "listAttention",
+        Call(Diagnostics.attention), batches.ATTENTION, optional=paged(),
+        group=AccessGroup.READ,
+    ),
+    HttpRoute(
+        "POST", f"{_BATCH}/sent", "noteSent", Call(Diagnostics.note_sent, "sent"), None, 204, body=items.SENT,
+        group=AccessGroup.PRODUCE,
+    ),
+    HttpRoute(
+        "POST", f"{names.API_ROOT}/retries", "noteRetries",
+        Call(Diagnostics.note_retries, "retries"), None, 204, body=items.RETRIES, errors=GONE,
+        repeat=Repeat.LATE,
+        group=AccessGroup.CONSUME,
     ),
 )
 # fmt: on
