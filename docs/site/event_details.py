@@ -12,7 +12,7 @@ from fanin.app.ports.events import Event
 from fanin.client.messages import from_queue
 from fanin.testing import InMemoryService
 from fanin.wire.batches import BATCH
-from fanin.wire.directory import REGISTRATION
+from fanin.wire.patterns import REGISTRATION
 
 _HEAD: Final = f"""# Events
 

@@ -17,7 +17,7 @@ from fanin.domain.batch import OpenBatch, State
 from fanin.domain.frames import Frame, Hold, OpenFrame, Ticket
 from fanin.domain.marks import Done
 from fanin.errors import BatchNotFound, ChannelRefused, InvalidRequest, RequestTooLarge
-from fanin.wire.frames import FRAME
+from fanin.wire.patterns import FRAME
 from tests.unit.app.conftest import World
 
 CHANNEL = "https://sqs/replies"

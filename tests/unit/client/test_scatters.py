@@ -18,7 +18,7 @@ from fanin.domain.marks import Failure
 from fanin.domain.scatter import FailedRecipient, MissingRecipient, Recipient, Reply, Scatter
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import InvalidRequest
-from fanin.wire import scatters as wire
+from fanin.wire import patterns as wire
 
 QUEUE = "https://sqs/car"
 

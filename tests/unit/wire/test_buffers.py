@@ -11,7 +11,7 @@ from fanin.app.api import Buffers
 from fanin.domain.buffer import Buffer, DoneWork, FailedWork, Level
 from fanin.entry.http.validation import checked
 from fanin.errors import InvalidRequest
-from fanin.wire.buffers import BUFFER, DEFINE_BUFFER, DONE_WORK, LEVEL, PUT_WORK, TAKE_WORK
+from fanin.wire.patterns import BUFFER, DEFINE_BUFFER, DONE_WORK, LEVEL, PUT_WORK, TAKE_WORK
 
 BUFFER_OF_JOBS = Buffer("jobs", 9, "https://sqs/jobs", owned=True, batch_id=7)
 

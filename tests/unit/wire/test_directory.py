@@ -6,7 +6,7 @@ import pytest
 
 from fanin.domain.directory import Left, Policy, PutRoute, Register, Registration
 from fanin.errors import InvalidRequest
-from fanin.wire.directory import PUT_ROUTE, REGISTER, REGISTRATION, decode_attributes, encode_attributes
+from fanin.wire.patterns import PUT_ROUTE, REGISTER, REGISTRATION, decode_attributes, encode_attributes
 
 ALIVE = Registration("cars", "car-1", "q", {"colour": "red"}, 60, 0, 60_000)
 

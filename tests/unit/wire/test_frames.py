@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fanin.domain.frames import Claim, ClaimEnvelopes, Hold, OpenFrame, Ticket
-from fanin.wire.frames import CLAIM, CLAIM_ENVELOPES, OPEN_FRAME
+from fanin.wire.patterns import CLAIM, CLAIM_ENVELOPES, OPEN_FRAME
 
 
 def test_an_opening_says_only_what_was_given() -> None:

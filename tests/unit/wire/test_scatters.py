@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fanin.domain.scatter import Recipient, Reply, Scatter
-from fanin.wire.scatters import REPLY, SCATTER
+from fanin.wire.patterns import REPLY, SCATTER
 
 
 def test_a_start_says_only_whom_it_is_for() -> None:

@@ -16,7 +16,7 @@ from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.domain.scatter import Scatter
 from fanin.errors import ServiceUnavailable
-from fanin.wire import scatters as wire
+from fanin.wire import patterns as wire
 from tests.unit.client.https.conftest import URL, Script, ok
 
 QUEUE = "https://sqs/car"

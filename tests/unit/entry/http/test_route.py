@@ -12,8 +12,8 @@ from fanin.entry.http.decoding import Decoder
 from fanin.entry.http.route import MAX_BODY, HttpRequest, HttpRoute
 from fanin.errors import InvalidRequest, RequestTooLarge
 from fanin.wire.batches import ADD_ITEMS, GROUP, STATE
-from fanin.wire.directory import PUT_ROUTE
 from fanin.wire.json_types import BOOLEAN, IDEMPOTENCY_KEY, TEXT, TIME, whole
+from fanin.wire.patterns import PUT_ROUTE
 
 ROUTE = HttpRoute("GET", "/v1/things/{batch_id}", "getThing", lambda _, __: None, GROUP)
 

@@ -47,8 +47,8 @@ from fanin.wire.json_types import (
     whole_map,
 )
 from fanin.wire.marks import MARKS
+from fanin.wire.patterns import SCATTER
 from fanin.wire.redrives import SELECTION
-from fanin.wire.scatters import SCATTER
 from fanin.wire.shapes import object_schema
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

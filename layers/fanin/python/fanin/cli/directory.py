@@ -13,7 +13,7 @@ from fanin.cli.listing import FactSheet, Table
 from fanin.cli.options import Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.directory import Policy, PutEvent, PutRoute, Register, Registration, Registrations
-from fanin.wire import directory as wire
+from fanin.wire import patterns as wire
 from fanin.wire.json_types import encode_time
 
 app = typer.Typer()

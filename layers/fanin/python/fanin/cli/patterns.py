@@ -17,9 +17,7 @@ from fanin.domain.buffer import Level
 from fanin.domain.frames import DEFAULT_TTL, OpenFrame, Ticket
 from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
 from fanin.domain.scatter import MAX_RETRIES, Gathered, Scattered
-from fanin.wire.buffers import BUFFER, BUFFERS, LEVEL, RELEASED, TAKEN
-from fanin.wire.frames import CLAIMS, FRAME
-from fanin.wire.scatters import GATHERED, SCATTERED
+from fanin.wire.patterns import BUFFER, BUFFERS, CLAIMS, FRAME, GATHERED, LEVEL, RELEASED, SCATTERED, TAKEN
 
 app = typer.Typer()
 scatter = typer.Typer(

@@ -30,7 +30,7 @@ from fanin.domain.targets import Target
 from fanin.domain.totals import check_names, with_values
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO
-from fanin.wire import scatters as wire
+from fanin.wire import patterns as wire
 from fanin.wire.json_text import json_text
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from fanin.entry.http.validation import parse
 from fanin.entry.observe import count
 from fanin.entry.partial_batch import SqsRecord
 from fanin.errors import GONE
-from fanin.wire.scatters import REPLIES
+from fanin.wire.patterns import REPLIES
 
 
 def run_jobs(event: SqsRecord, scatters: ScatterService) -> dict[str, Any]:

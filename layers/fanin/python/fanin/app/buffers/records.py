@@ -13,7 +13,7 @@ from fanin.domain import limits
 from fanin.domain.buffer import Buffer, BufferPage
 from fanin.domain.paging import pages
 from fanin.errors import BufferNotFound, InvalidRequest
-from fanin.wire.buffers import BUFFER
+from fanin.wire.patterns import BUFFER
 
 NAMESPACE: Final = "/buffers"
 """In the directory table; names of topics do not contain a slash."""

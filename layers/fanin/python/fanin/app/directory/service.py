@@ -13,7 +13,7 @@ from fanin.domain import limits
 from fanin.domain.directory import Left, Register, Registration, Registrations, change, check_channel
 from fanin.domain.paging import pages
 from fanin.errors import InvalidRequest, NotRegistered, Throttled
-from fanin.wire.directory import REGISTER, REGISTRATION
+from fanin.wire.patterns import REGISTER, REGISTRATION
 
 TOPICS: Final = "topics"
 """The namespace that lists the topics; the registrar walks it."""

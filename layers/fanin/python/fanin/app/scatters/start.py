@@ -35,7 +35,7 @@ from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import CorrelationIdAlive, InvalidRequest, RequestTooLarge
-from fanin.wire.scatters import SCATTER
+from fanin.wire.patterns import SCATTER
 
 
 def check(scatter: Scatter) -> None:

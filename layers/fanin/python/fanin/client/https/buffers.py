@@ -11,7 +11,7 @@ from fanin.client.https.api import HttpsApi, HttpsService
 from fanin.domain.buffer import Work
 from fanin.domain.limits import MAX_WAIT, whole
 from fanin.entry.http.calls import segment
-from fanin.wire.buffers import TAKEN
+from fanin.wire.patterns import TAKEN
 
 POLLS: Final = Backoff(base=0.5, cap=5.0)
 """Pauses of a taker that finds no work."""

@@ -31,7 +31,7 @@ from fanin.errors import (
     ServiceUnavailable,
 )
 from fanin.names import ITEM_ATTRIBUTE
-from fanin.wire.scatters import REPLIES
+from fanin.wire.patterns import REPLIES
 
 PAUSES_IN_MEMORY: Final = replace(TARGETS, fraction=lambda: 1.0)
 """The longest pauses, so that a test runs the same way each time."""

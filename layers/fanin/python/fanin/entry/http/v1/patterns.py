@@ -25,7 +25,7 @@ from fanin.errors import (
     NotRegistered,
     RouteNotFound,
 )
-from fanin.wire import buffers, directory, frames, scatters
+from fanin.wire import patterns as wire
 from fanin.wire.json_types import TEXT
 
 _SCATTERS: Final = f"{names.API_ROOT}/scatters"
@@ -36,12 +36,12 @@ _BUFFERS: Final = f"{names.API_ROOT}/buffers"
 _BUFFER: Final = _BUFFERS + "/{name}"
 _BUFFER_NAME: Final = {"name": TEXT.with_keywords(pattern=f"^{limits.BUFFER_NAME}$")}
 _TOPIC: Final = f"{names.API_ROOT}/directory/{{topic}}"
-_TOPIC_NAME: Final = {"topic": directory.NAME}
+_TOPIC_NAME: Final = {"topic": wire.NAME}
 _REGISTRATION: Final = _TOPIC + "/{name}"
-_REGISTRATION_NAMES: Final = {**_TOPIC_NAME, "name": directory.NAME}
+_REGISTRATION_NAMES: Final = {**_TOPIC_NAME, "name": wire.NAME}
 _ROUTES: Final = f"{names.API_ROOT}/routes"
 _ROUTE: Final = _ROUTES + "/{name}"
-_ROUTE_NAME: Final = {"name": directory.NAME.with_keywords(maxLength=limits.MAX_ROUTE)}
+_ROUTE_NAME: Final = {"name": wire.NAME.with_keywords(maxLength=limits.MAX_ROUTE)}
 
 
 def _take(fanin: Fanin, request: HttpRequest) -> Sequence[Work]:
@@ -58,12 +58,12 @@ def _take(fanin: Fanin, request: HttpRequest) -> Sequence[Work]:
 ROUTES: Final = (
     HttpRoute(
         "PUT", _BUFFER, "defineBuffer", Call(Buffers.define, "limit", "queue"),
-        buffers.BUFFER, body=buffers.DEFINE_BUFFER, named=_BUFFER_NAME, errors=(ChannelRefused,),
+        wire.BUFFER, body=wire.DEFINE_BUFFER, named=_BUFFER_NAME, errors=(ChannelRefused,),
         action=LoggedAction(of_buffer),
         group=AccessGroup.ADMINISTER,
     ),
     HttpRoute(
-        "GET", _BUFFER, "getBuffer", Call(Buffers.status), buffers.LEVEL, named=_BUFFER_NAME,
+        "GET", _BUFFER, "getBuffer", Call(Buffers.status), wire.LEVEL, named=_BUFFER_NAME,
         errors=(BufferNotFound, ChannelRefused),
         group=AccessGroup.READ,
     ),
@@ -73,12 +73,12 @@ ROUTES: Final = (
         group=AccessGroup.ADMINISTER,
     ),
     HttpRoute(
-        "GET", _BUFFERS, "listBuffers", Call(Buffers.list), buffers.BUFFERS, optional=paged(),
+        "GET", _BUFFERS, "listBuffers", Call(Buffers.list), wire.BUFFERS, optional=paged(),
         group=AccessGroup.READ,
     ),
     HttpRoute(
         "POST", f"{_BUFFER}/put", "putWork",
-        Call(Buffers.put, "payloads"), buffers.ACCEPTED, 201, body=buffers.PUT_WORK, headers=KEY,
+        Call(Buffers.put, "payloads"), wire.ACCEPTED, 201, body=wire.PUT_WORK, headers=KEY,
         named=_BUFFER_NAME,
         errors=(BufferNotFound, ChannelRefused, LimitReached, IdempotencyKeyReused),
         group=AccessGroup.PRODUCE,
@@ -87,110 +87,110 @@ ROUTES: Final = (
     ),
     HttpRoute(
         "POST", f"{_BUFFER}/take", "takeWork",
-        _take, buffers.TAKEN, body=buffers.TAKE_WORK, named=_BUFFER_NAME,
+        _take, wire.TAKEN, body=wire.TAKE_WORK, named=_BUFFER_NAME,
         errors=(BufferNotFound, ChannelRefused),
         group=AccessGroup.CONSUME,
     ),
     HttpRoute(
         "POST", f"{_BUFFER}/done", "doneWork", Call(Buffers.done, "tokens", "failures"),
-        buffers.RELEASED, body=buffers.DONE_WORK, named=_BUFFER_NAME, errors=(BufferNotFound, ChannelRefused),
+        wire.RELEASED, body=wire.DONE_WORK, named=_BUFFER_NAME, errors=(BufferNotFound, ChannelRefused),
         group=AccessGroup.CONSUME,
     ),
     HttpRoute(
         "PUT", _REGISTRATION, "register", Call(Directory.register, "request"),
-        directory.REGISTRATION, body=directory.REGISTER, named=_REGISTRATION_NAMES, errors=(ChannelRefused,),
+        wire.REGISTRATION, body=wire.REGISTER, named=_REGISTRATION_NAMES, errors=(ChannelRefused,),
         group=AccessGroup.CONSUME,
     ),
     HttpRoute(
         "GET", _REGISTRATION, "getRegistration", Call(Directory.get),
-        directory.REGISTRATION, named=_REGISTRATION_NAMES, errors=(NotRegistered,),
+        wire.REGISTRATION, named=_REGISTRATION_NAMES, errors=(NotRegistered,),
         group=AccessGroup.READ,
     ),
     HttpRoute(
-        "DELETE", _REGISTRATION, "deregister", Call(Directory.deregister), directory.DELETED,
+        "DELETE", _REGISTRATION, "deregister", Call(Directory.deregister), wire.DELETED,
         named=_REGISTRATION_NAMES,
         action=LoggedAction(of_deletion),
         group=AccessGroup.CONSUME, also=(AccessGroup.OPERATE,),
     ),
     HttpRoute(
         "GET", _TOPIC, "listTopic", Call(Directory.page),
-        directory.REGISTRATIONS, named=_TOPIC_NAME, optional={"attributes": directory.ATTRIBUTES, **paged()},
+        wire.REGISTRATIONS, named=_TOPIC_NAME, optional={"attributes": wire.ATTRIBUTES, **paged()},
         group=AccessGroup.READ,
     ),
     HttpRoute(
-        "PUT", _ROUTE, "putRoute", Call(Routing.put, "request"), directory.ROUTE, body=directory.PUT_ROUTE,
-        named={"name": directory.ROUTE_NAME}, errors=(LimitReached,),
+        "PUT", _ROUTE, "putRoute", Call(Routing.put, "request"), wire.ROUTE, body=wire.PUT_ROUTE,
+        named={"name": wire.ROUTE_NAME}, errors=(LimitReached,),
         action=LoggedAction(),
         group=AccessGroup.ADMINISTER,
     ),
     HttpRoute(
-        "GET", _ROUTE, "getRoute", Call(Routing.get), directory.ROUTE, named=_ROUTE_NAME,
+        "GET", _ROUTE, "getRoute", Call(Routing.get), wire.ROUTE, named=_ROUTE_NAME,
         errors=(RouteNotFound,),
         group=AccessGroup.READ,
     ),
     HttpRoute(
-        "DELETE", _ROUTE, "deleteRoute", Call(Routing.delete), directory.DELETED, named=_ROUTE_NAME,
+        "DELETE", _ROUTE, "deleteRoute", Call(Routing.delete), wire.DELETED, named=_ROUTE_NAME,
         action=LoggedAction(of_deletion),
         group=AccessGroup.ADMINISTER,
     ),
     HttpRoute(
-        "GET", _ROUTES, "listRoutes", Call(Routing.page), directory.ROUTES, optional=paged(),
+        "GET", _ROUTES, "listRoutes", Call(Routing.page), wire.ROUTES, optional=paged(),
         group=AccessGroup.READ,
     ),
     HttpRoute(
         "POST", f"{names.API_ROOT}/events", "putEvent", Call(Routing.publish, "event"),
-        directory.SENT, 202, body=directory.PUT_EVENT, repeat=Repeat.NEVER,
+        wire.SENT, 202, body=wire.PUT_EVENT, repeat=Repeat.NEVER,
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
-        "POST", _FRAMES, "openFrame", Call(Frames.open, "request"), frames.FRAME, 201,
-        body=frames.OPEN_FRAME, headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
+        "POST", _FRAMES, "openFrame", Call(Frames.open, "request"), wire.FRAME, 201,
+        body=wire.OPEN_FRAME, headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
         group=AccessGroup.PRODUCE,
         location=lambda _, frame: f"{_FRAMES}/{frame.frame_id}",
     ),
     HttpRoute(
-        "GET", _FRAMES + "/{frame_id}", "getFrame", Call(Frames.status), frames.FRAME, optional=paged(),
+        "GET", _FRAMES + "/{frame_id}", "getFrame", Call(Frames.status), wire.FRAME, optional=paged(),
         group=AccessGroup.READ, also=(AccessGroup.PRODUCE,),
     ),
     HttpRoute(
         "POST", f"{names.API_ROOT}/claims", "claimEnvelopes",
-        Call(Frames.claim, "tickets", "lease"), frames.CLAIMS, body=frames.CLAIM_ENVELOPES, errors=GONE,
+        Call(Frames.claim, "tickets", "lease"), wire.CLAIMS, body=wire.CLAIM_ENVELOPES, errors=GONE,
         group=AccessGroup.CONSUME,
     ),
     HttpRoute(
         "POST", _SCATTERS, "startScatter",
-        Call(Scatters.start, "scatter"), scatters.SCATTERED, 201, body=scatters.SCATTER, headers=KEY,
+        Call(Scatters.start, "scatter"), wire.SCATTERED, 201, body=wire.SCATTER, headers=KEY,
         errors=(BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered),
         group=AccessGroup.PRODUCE,
         location=lambda _, scattered: f"{_SCATTERS}/{scattered.batch.batch_id}",
     ),
     HttpRoute(
-        "GET", _SCATTER, "getScatter", Call(Scatters.status), scatters.SCATTERED,
+        "GET", _SCATTER, "getScatter", Call(Scatters.status), wire.SCATTERED,
         group=AccessGroup.READ,
     ),
     HttpRoute(
-        "GET", f"{_SCATTER}/replies", "listReplies", Call(Scatters.replies), scatters.GATHERED,
+        "GET", f"{_SCATTER}/replies", "listReplies", Call(Scatters.replies), wire.GATHERED,
         optional=_REPLIES,
         group=AccessGroup.READ,
     ),
     HttpRoute(
         "GET", f"{_SCATTER}/missing", "listMissingRecipients",
-        Call(Scatters.missing_recipients), scatters.MISSING_RECIPIENTS, optional=_REPLIES,
+        Call(Scatters.missing_recipients), wire.MISSING_RECIPIENTS, optional=_REPLIES,
         group=AccessGroup.READ,
     ),
     HttpRoute(
         "GET", f"{_SCATTER}/failed", "listFailedRecipients",
-        Call(Scatters.failed_recipients), scatters.FAILED_RECIPIENTS, optional=_REPLIES,
+        Call(Scatters.failed_recipients), wire.FAILED_RECIPIENTS, optional=_REPLIES,
         group=AccessGroup.READ,
     ),
     HttpRoute(
         "POST", f"{names.API_ROOT}/replies", "reply",
-        Call(Scatters.reply, "replies"), scatters.REPLY_RECEIPTS, body=scatters.REPLIES, errors=GONE,
+        Call(Scatters.reply, "replies"), wire.REPLY_RECEIPTS, body=wire.REPLIES, errors=GONE,
         group=AccessGroup.CONSUME,
     ),
     HttpRoute(
         "POST", f"{names.API_ROOT}/claim-checks", "claimPayload",
-        Call(Scatters.claim, "request"), scatters.CLAIM_CHECK, 201, body=scatters.CLAIM_CHECK_REQUEST,
+        Call(Scatters.claim, "request"), wire.CLAIM_CHECK, 201, body=wire.CLAIM_CHECK_REQUEST,
         errors=GONE,
         group=AccessGroup.CONSUME,
     ),
