@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanin.entry import redrives, wiring
+from fanin.entry import jobs, wiring
 from fanin.entry.observe import observed
 
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     services = wiring.services()
-    return redrives.redrive(event, services.redrives, services.ports.clock.now)
+    return jobs.redrive(event, services.redrives, services.ports.clock.now)

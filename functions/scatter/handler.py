@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanin.entry import scatters, wiring
+from fanin.entry import jobs, wiring
 from fanin.entry.observe import observed
 
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return scatters.run_jobs(event, wiring.services().scatters)
+    return jobs.run_jobs(event, wiring.services().scatters)

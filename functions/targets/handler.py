@@ -7,8 +7,8 @@ from typing import Any
 
 from fanin.app.targets.delivery import deliver
 from fanin.entry import wiring
+from fanin.entry.jobs import deliver_targets
 from fanin.entry.observe import observed
-from fanin.entry.targets import deliver_targets
 
 
 @observed

@@ -14,8 +14,7 @@ from fanin.app.ports.queues import ChannelNotice
 from fanin.app.targets.delivery import JobOutcome
 from fanin.app.targets.records import TargetJob
 from fanin.entry import observe
-from fanin.entry.redrives import WORK_MS, redrive
-from fanin.entry.targets import deliver_targets
+from fanin.entry.jobs import WORK_MS, deliver_targets, redrive
 from fanin.errors import ServiceUnavailable, Throttled
 from tests.unit.entry.test_queues import event, failed
 

@@ -10,7 +10,7 @@ import pytest
 from fanin import names
 from fanin.domain.batch import State
 from fanin.domain.marks import Receipt
-from fanin.entry.each_message import handle_each
+from fanin.entry.jobs import handle_each
 from fanin.entry.partial_batch import ACKS, LEAST, SqsRecord
 from fanin.entry.queues import Handled
 from fanin.entry.unhandled import respond
