@@ -19,8 +19,7 @@ from fanin.app.frames import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Patterns, Services
 from fanin.client.consuming.acknowledging import LedgerAcknowledger
-from fanin.client.frames.envelope_sender import Notice
-from fanin.client.frames.envelopes import Envelope
+from fanin.client.frames.envelopes import Envelope, Notice
 from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
 from fanin.client.frames.repeat_buffer import MemoryRepeatBuffer
 from fanin.client.frames.repeater import Repeater

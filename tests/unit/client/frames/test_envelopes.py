@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanin.client.frames.envelope_sender import EnvelopeSender, Sending
 from fanin.client.frames.envelopes import OCTETS, Codec, Envelope, JsonCodec, ProtobufCodec
 from fanin.client.frames.repeat_buffer import MemoryRepeatBuffer
+from fanin.client.frames.repeater import Sending, send_envelopes
 from fanin.errors import EnvelopesRefused, InvalidRequest, ServiceUnavailable, Throttled
 
 ENVELOPES = st.builds(
@@ -148,22 +148,21 @@ def filled(count: int) -> MemoryRepeatBuffer:
 
 def test_a_frame_is_sent_in_hundreds() -> None:
     wire = Wire()
-    sender = EnvelopeSender(wire, filled(250))
-    assert sender.send(7, [(0, 3), (5, 999)]) == Sending(held=True, failed=False)
+    assert send_envelopes(wire, filled(250), 7, [(0, 3), (5, 999)]) == Sending(held=True, failed=False)
     assert wire.calls == [100, 100, 48]
     assert wire.sent == [0, 1, 2, *range(5, 250)]
 
 
 def test_what_the_buffer_does_not_hold_is_not_sent() -> None:
     wire = Wire()
-    assert EnvelopeSender(wire, filled(3)).send(8, [(0, 3)]) == Sending(held=False, failed=False)
+    assert send_envelopes(wire, filled(3), 8, [(0, 3)]) == Sending(held=False, failed=False)
     assert wire.calls == []
 
 
 @pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("no way"), OSError("cut off")])
 def test_a_transport_that_fails_is_not_tried_with_the_rest(error, caplog):
     wire = Wire(at_120=error)
-    assert EnvelopeSender(wire, filled(300)).send(7, [(0, 300)]) == Sending(held=True, failed=True)
+    assert send_envelopes(wire, filled(300), 7, [(0, 300)]) == Sending(held=True, failed=True)
     assert wire.calls == [100, 100]
     assert "100 envelopes of frame 7 from index 100 were not sent, repeating them later: " in caplog.text
     assert str(error) in caplog.text
@@ -172,14 +171,14 @@ def test_a_transport_that_fails_is_not_tried_with_the_rest(error, caplog):
 @pytest.mark.parametrize("error", [InvalidRequest("odd"), ZeroDivisionError()], ids=["refusal", "defect"])
 def test_an_envelope_that_breaks_the_transport_fails_alone(error: Exception) -> None:
     wire = Wire(at_2=error)
-    assert EnvelopeSender(wire, filled(5)).send(7, [(0, 5)]) == Sending(held=True, failed=False)
+    assert send_envelopes(wire, filled(5), 7, [(0, 5)]) == Sending(held=True, failed=False)
     assert sorted(wire.sent) == [0, 1, 3, 4]
 
 
 def test_what_is_refused_is_set_aside_with_its_reason() -> None:
     buffer = filled(3)
     wire = Wire(at_1=EnvelopesRefused("never", reasons={1: "too long"}))
-    assert EnvelopeSender(wire, buffer).send(7, [(0, 3)]) == Sending(held=True, failed=False)
+    assert send_envelopes(wire, buffer, 7, [(0, 3)]) == Sending(held=True, failed=False)
     assert [(one.payload, one.reason) for one in buffer.aside()] == [(b"1", "too long")]
 
 
@@ -191,5 +190,5 @@ def test_ranges_are_taken_as_they_are_needed() -> None:
             taken.append(start)
             yield start, start + 100
 
-    EnvelopeSender(Wire(at_0=Throttled("busy")), filled(300)).send(7, ranges())
+    send_envelopes(Wire(at_0=Throttled("busy")), filled(300), 7, ranges())
     assert taken == [0, 100]

@@ -12,8 +12,7 @@ import pytest
 
 from fanin.adapters.backoff import Backoff
 from fanin.app.frames import FrameService
-from fanin.client.frames.envelope_sender import Notice
-from fanin.client.frames.envelopes import Envelope
+from fanin.client.frames.envelopes import Envelope, Notice
 from fanin.client.frames.receiver import Delivery
 from fanin.client.frames.repeat_buffer import BufferUsage, MemoryRepeatBuffer, SqliteRepeatBuffer
 from fanin.client.frames.repeater import CheckSchedule, Repeater

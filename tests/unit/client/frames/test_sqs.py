@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from fanin.client.frames.envelope_sender import Notice
-from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
+from fanin.client.frames.envelopes import Envelope, JsonCodec, Notice, ProtobufCodec
 from fanin.client.frames.receiver import Disposition
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
 from fanin.errors import EnvelopesRefused, InvalidRequest, NotConfigured, RequestTooLarge, Throttled

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from math import inf
+from typing import Final, NamedTuple
 
 from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Frames
-from fanin.client.frames.envelope_sender import EnvelopeSender, Notice, PayloadCheck, Sending, Transport
-from fanin.client.frames.envelopes import OCTETS, check_content_type
+from fanin.app.bisect import bisect
+from fanin.client.frames.envelopes import (
+    OCTETS,
+    Envelope,
+    Notice,
+    PayloadCheck,
+    Transport,
+    check_content_type,
+)
 from fanin.client.frames.repeat_buffer import IndexRange, SetAside, SqliteRepeatBuffer
 from fanin.domain import limits
 from fanin.domain.batch import State
 from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame, OpenFrame
 from fanin.domain.ids import MAX_COUNT
-from fanin.domain.limits import MAX_PAGE
-from fanin.errors import GONE, FaninError, InvalidRequest
-
-
-@dataclass(slots=True)
-class _NextCheck:
-    """When a frame is checked next.
-
-    Attributes:
-        due: on the repeater's clock, in seconds.
-        attempt: how often the frame was checked before.
-    """
-
-    due: float
-    attempt: int = 0
+from fanin.domain.limits import MAX_PAGE, chunks
+from fanin.errors import GONE, EnvelopesRefused, FaninError, InvalidRequest, ServiceUnavailable
 
 
 class CheckSchedule:
@@ -48,7 +43,8 @@ class CheckSchedule:
     def __init__(self, frames: Iterable[int], backoff: Backoff, clock: Callable[[], float]) -> None:
         self._backoff = backoff
         self._clock = clock
-        self._next = {frame: _NextCheck(clock()) for frame in frames}
+        self._next = {frame: (clock(), 0) for frame in frames}
+        """When each frame is checked next, and how often it was before."""
 
     def __len__(self) -> int:
         return len(self._next)
@@ -58,11 +54,11 @@ class CheckSchedule:
 
     def add(self, frame_id: int) -> None:
         """Check a frame after the first wait, because it is sent now."""
-        self._next[frame_id] = _NextCheck(self._after(0))
+        self._next[frame_id] = (self._after(0), 0)
 
     def hasten(self, frame_id: int) -> None:
         """Check a frame at the next occasion."""
-        self._next[frame_id] = _NextCheck(self._clock())
+        self._next[frame_id] = (self._clock(), 0)
 
     def hasten_all(self) -> None:
         """Check all frames at the next occasion."""
@@ -75,10 +71,10 @@ class CheckSchedule:
 
     def due(self) -> Iterator[int]:
         """Frames to check now; each is due again after its next wait."""
-        for frame_id, check in list(self._next.items()):
-            if check.due <= self._clock():
-                check.attempt += 1
-                check.due = self._after(check.attempt)
+        for frame_id in list(self._next):
+            due, attempt = self._next.get(frame_id, (inf, 0))
+            if due <= self._clock():
+                self._next[frame_id] = (self._after(attempt + 1), attempt + 1)
                 yield frame_id
 
     def _after(self, attempt: int) -> float:
@@ -92,6 +88,57 @@ MAX_FRAMES: Final = 10
 """From how many frames an envelope may be missing, by default."""
 _REPEATS: Final = Backoff(base=5, cap=300)
 _FAULTS: Final = (FaninError, OSError)
+_CHUNK: Final = 100  # envelopes given to the transport at once
+
+
+class Sending(NamedTuple):
+    """What became of envelopes that were to be sent.
+
+    Attributes:
+        held: whether the buffer holds any of them.
+        failed: whether the transport failed as a whole, so that the rest was not tried.
+    """
+
+    held: bool
+    failed: bool
+
+
+def send_envelopes(
+    transport: Transport, buffer: SqliteRepeatBuffer, frame_id: int, ranges: Iterable[IndexRange]
+) -> Sending:
+    """Send the envelopes of a frame in some ranges; ranges are taken as they are needed.
+
+    One that cannot be sent holds up no other, and those that never can be are set aside.
+
+    Raises:
+        FaninError: the buffer cannot be read, or a range cannot be had.
+    """
+
+    def send(envelopes: Sequence[Envelope]) -> None:
+        try:
+            transport(envelopes)
+        except OSError as error:
+            raise ServiceUnavailable(f"the transport failed: {error}") from error
+        except EnvelopesRefused as refused:
+            for index, reason in refused.reasons.items():
+                logger.warning("envelope %d of frame %d is set aside: %s", index, frame_id, reason)
+            buffer.set_aside(frame_id, refused.reasons)
+
+    held = False
+    for chunk in chunks(buffer.read(frame_id, ranges), max_items=_CHUNK):
+        held = True
+        failures = bisect(chunk, send, on_defect=True)
+        for failed in failures:
+            logger.warning(
+                "%d envelopes of frame %d from index %d were not sent, repeating them later: %s",
+                len(failed.items),
+                frame_id,
+                failed.items[0].index,
+                failed.error,
+            )
+        if sum(len(failed.items) for failed in failures) == len(chunk):
+            return Sending(held, failed=True)
+    return Sending(held, failed=False)
 
 
 class Repeater:
@@ -153,7 +200,6 @@ class Repeater:
                 raise InvalidRequest(f"{name} must be a function, not {type(argument).__name__}")
         self._frames = frames
         self._transport = transport
-        self._sender = EnvelopeSender(transport, buffer)
         self._template = template or OpenFrame(size=FRAME_SIZE)
         _check_template(self._template)
         self._notices = notices
@@ -319,7 +365,7 @@ class Repeater:
 
     def _send(self, frame_id: int, ranges: Iterable[IndexRange]) -> Sending:
         """Send envelopes; what is not sent is repeated when the frame is due."""
-        sending = self._sender.send(frame_id, ranges)
+        sending = send_envelopes(self._transport, self.buffer, frame_id, ranges)
         if sending.failed:
             self._transport_failed = True
         elif sending.held and self._transport_failed:

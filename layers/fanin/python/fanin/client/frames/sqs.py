@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fanin.app.bisect import bisect
-from fanin.client.frames.envelope_sender import Notice
-from fanin.client.frames.envelopes import Codec, Envelope, JsonCodec
+from fanin.client.frames.envelopes import Codec, Envelope, JsonCodec, Notice
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver
 from fanin.client.messages import sqs_records
 from fanin.client.sqs import (
