@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from fanin import OpenFrame, Register, Tolerance, names
 from fanin.app.ports.events import Event
-from fanin.client.messages import from_queue
+from fanin.client.messages import read_message
 from fanin.testing import InMemoryService
 from fanin.wire.batches import BATCH
 from fanin.wire.patterns import REGISTRATION
@@ -156,7 +156,7 @@ def _gathered(service: InMemoryService) -> None:
         "cars", {"week": 47}, type="Weekly Report", timeout=60, max_retries=1, key="week-47"
     )
     (received,) = service.sqs.receive_message(QueueUrl=cars[0], MessageAttributeNames=["All"])["Messages"]
-    tracker.scatters.reply(from_queue(received), {"km": 312})
+    tracker.scatters.reply(read_message(received), {"km": 312})
     service.advance(timedelta(minutes=10))
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from fanin import ReceivedMessage, Tracker, names
 from fanin.app.ports import Ports
-from fanin.client.messages import from_queue
+from fanin.client.messages import read_message
 
 T = TypeVar("T")
 
@@ -74,4 +74,4 @@ def take(world: World, url: str, count: int = 1) -> list[ReceivedMessage]:
     world.until(receive)
     for message in messages:
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-    return [from_queue(message) for message in messages]
+    return [read_message(message) for message in messages]

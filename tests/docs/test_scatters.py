@@ -10,7 +10,7 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import Patterns, Services
-from fanin.client.messages import from_lambda
+from fanin.client.messages import read_message
 from fanin.domain.directory import Register
 from fanin.errors import CorrelationIdAlive
 from tests.docs import pages
@@ -41,7 +41,7 @@ def test_its_example_runs_and_its_tables_are_complete() -> None:
     attributes = {name: {"stringValue": value} for name, value in sent.attributes.items()}
     code["answer"](
         tracker,
-        from_lambda({"messageId": "m", "body": sent.body, "messageAttributes": attributes}),
+        read_message({"messageId": "m", "body": sent.body, "messageAttributes": attributes}),
     )
     # Then the reply is there, and the page names every attribute and field
     assert code["gathered"](tracker, batch_id) == {"car-7": {"vehicle": "car-7", "km": 312}}

@@ -21,7 +21,7 @@ from fanin import Failure, KeptMessage, OpenFrame, names
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import HttpsRequest, Response, SigV4, Urllib3Transport
-from fanin.client.messages import from_queue
+from fanin.client.messages import read_message
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.domain.directory import PutRoute, Register
@@ -116,7 +116,7 @@ def fill(at: Deployed) -> dict[str, int]:
     tracker.ack(group)
     tracker.directory.register(Register("fleet:eu", "car.1:a", channel))
     scatter = tracker.scatters.start("fleet:eu", {"week": 47}, user_key="weekly")
-    asked = eventually(lambda: [from_queue(message) for message in at.deployment.receive(channel)])[0]
+    asked = eventually(lambda: [read_message(message) for message in at.deployment.receive(channel)])[0]
     claim = tracker.scatters.claim(asked, 3, "video/mp4")
     put = Urllib3Transport()(HttpsRequest("PUT", claim.url, dict(claim.headers), b"mp4"))
     assert put.status == 200

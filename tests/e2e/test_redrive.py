@@ -14,7 +14,7 @@ import pytest
 
 from fanin import Failure, Tracker, names
 from fanin.adapters.backoff import Backoff
-from fanin.client.messages import from_queue
+from fanin.client.messages import read_message
 from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.limits import chunks
@@ -91,12 +91,12 @@ def handled(deployment: Deployment, tracker: Tracker, queue: str, count: int) ->
     found: list[Any] = []
 
     def look() -> bool:
-        found.extend(from_queue(message) for message in deployment.receive(queue))
+        found.extend(read_message(message) for message in deployment.receive(queue))
         return len(found) >= count
 
     if count:
         eventually(look)
-    found += [from_queue(message) for message in deployment.receive(queue)]
+    found += [read_message(message) for message in deployment.receive(queue)]
     tracker.ack([message.item for message in found])
     return found
 
@@ -134,7 +134,7 @@ def drained(deployment: Deployment, queue: str) -> tuple[dict[str, set[str]], in
         while received := sqs.receive_message(
             QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=600
         ).get("Messages"):
-            for message in map(from_queue, received):
+            for message in map(read_message, received):
                 items[message.body].add(message.item)
             entries = [
                 {"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]}

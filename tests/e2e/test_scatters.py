@@ -13,7 +13,7 @@ import pytest
 from fanin import names
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
-from fanin.client.messages import ReceivedMessage, from_queue
+from fanin.client.messages import ReceivedMessage, read_message
 from fanin.domain.directory import Register
 from fanin.domain.scatter import Scatter
 from fanin.entry.settings import Settings
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.emulator
 
 
 def received(deployment: Deployment, url: str) -> list[ReceivedMessage]:
-    return eventually(lambda: [from_queue(message) for message in deployment.receive(url)])
+    return eventually(lambda: [read_message(message) for message in deployment.receive(url)])
 
 
 class NotedJobs:

@@ -4,8 +4,8 @@ from fanin.client.consuming.consumer import Consumer as Consumer
 from fanin.client.consuming.handler import SqsHandler as SqsHandler
 from fanin.client.consuming.window import Handling as Handling
 from fanin.client.conversions import BatchOptions as BatchOptions
-from fanin.client.frames.envelope_sender import Notice as Notice
 from fanin.client.frames.envelopes import Envelope as Envelope
+from fanin.client.frames.envelopes import Notice as Notice
 from fanin.client.frames.receiver import Delivery as Delivery
 from fanin.client.frames.receiver import Disposition as Disposition
 from fanin.client.producing.batch import TrackedBatch as TrackedBatch

@@ -63,7 +63,7 @@ def test_one_message_twice_the_first_delivery_decides_with_its_values_and_both_a
             return {"Messages": [one for one in receive(**request)["Messages"] for _ in range(2)]}
 
         consumer = service.tracker.consumer(queue, handle, via=via, wait=0)
-        monkeypatch.setattr(consumer, "_sqs", Instead(service.sqs, receive_message=twice))
+        monkeypatch.setattr(consumer._queue, "_sqs", Instead(service.sqs, receive_message=twice))
         consumer.poll()
     else:
         item = f"{next(iter(service.tracker.iter_missing(batch.id))).group}:0"

@@ -10,14 +10,14 @@ import pytest
 
 from fanin import ItemFailed, ReceivedMessage
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.window import MessageHandler, MessageWindow, kept_message, source_of
+from fanin.client.consuming.window import MessageHandler, MessageWindow
 from fanin.client.ended_batches import EndedBatches, Skipping
 from fanin.client.items_in_hand import IN_HAND
-from fanin.client.messages import from_queue
 from fanin.domain import ids
 from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.marks import Done, Failure, Mark, Marked, Receipt
+from fanin.entry.kept_messages import kept_message
 from fanin.errors import (
     AccessDenied,
     BatchGone,
@@ -53,6 +53,21 @@ def message(
     return ReceivedMessage(name, f"body of {name}", item, attributes, group, 1, {})
 
 
+def raw_of(one: ReceivedMessage) -> dict[str, Any]:
+    """The message as Lambda delivers it."""
+    texts = {**one.attributes, **({"fanin-item": one.item} if one.item else {})}
+    return {
+        "messageId": one.message_id,
+        "body": one.body,
+        "attributes": {
+            "ApproximateReceiveCount": str(one.receive_count),
+            **({"MessageGroupId": one.group_id} if one.group_id else {}),
+        },
+        "messageAttributes": {name: {"stringValue": text} for name, text in texts.items()},
+        **one.raw,
+    }
+
+
 def run(
     messages: Sequence[ReceivedMessage],
     acknowledge: Acknowledger,
@@ -60,8 +75,7 @@ def run(
     **options: Any,
 ) -> set[int]:
     """Handle a window; returns the places of the messages that come again."""
-    raw = [{"messageId": one.message_id, "read": one} for one in messages]
-    return MessageWindow(handle, acknowledge, **options).run(raw, lambda one: one["read"])
+    return MessageWindow(handle, acknowledge, **options).run(list(map(raw_of, messages)))
 
 
 def test_all_messages_are_handled_and_acknowledged_in_one_call() -> None:
@@ -98,8 +112,9 @@ def test_an_item_that_waits_for_a_reply_or_a_child_is_not_marked_unless_it_faile
     attributes = {ATTRIBUTE_REPLY_TO: "https://sqs/replies"} if waits_for == "reply" else {}
     window = [message(name, item, **attributes) for name, item in (("m1", "1:g:0"), ("m2", "1:g:1"))]
     assert run(window, acknowledged, handle) == set()
+    kept = {name: MessageAttribute("String", text) for name, text in attributes.items()}
     assert acknowledged.calls == [
-        [Failure("1:g:1", "the catalog is torn", KeptMessage("body of m2"), attempts=1)]
+        [Failure("1:g:1", "the catalog is torn", KeptMessage("body of m2", kept), attempts=1)]
     ]
 
 
@@ -177,10 +192,10 @@ class TestFifo:
 
     def test_nothing_is_handled_behind_a_message_that_cannot_be_read(self) -> None:
         """Its group is not known."""
-        raw: list[dict[str, Any]] = [{"read": self.WINDOW[0]}, {}, {"read": self.WINDOW[1]}]
+        raw: list[dict[str, Any]] = [raw_of(self.WINDOW[0]), {}, raw_of(self.WINDOW[1])]
         acknowledged = Acknowledged()
         window = MessageWindow(lambda _: None, acknowledged, fifo=True)
-        assert window.run(raw, lambda one: one["read"]) == {1, 2}
+        assert window.run(raw) == {1, 2}
         assert acknowledged.calls == [["1:g:0"]]
 
 
@@ -302,7 +317,7 @@ def test_a_failure_has_its_message_a_reason_that_can_be_sent_and_where_it_came_f
 
 
 def test_of_a_message_that_was_polled_all_but_the_item_is_kept() -> None:
-    message = from_queue(
+    assert kept_message(
         {
             "MessageId": "m",
             "Body": "body",
@@ -314,9 +329,7 @@ def test_of_a_message_that_was_polled_all_but_the_item_is_kept() -> None:
                 "blob": {"BinaryValue": b"\x00\xff", "DataType": "Binary"},
             },
         }
-    )
-
-    assert kept_message(message) == KeptMessage(
+    ) == KeptMessage(
         "body",
         {
             "kind": MessageAttribute("String", "a"),
@@ -325,4 +338,3 @@ def test_of_a_message_that_was_polled_all_but_the_item_is_kept() -> None:
         },
         "g",
     )
-    assert source_of(message) == ""

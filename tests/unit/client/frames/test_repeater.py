@@ -35,7 +35,7 @@ def test_forgets_a_frame_when_it_hears_that_it_is_complete(world: World) -> None
 def test_repeats_when_it_is_asked_to(world: World) -> None:
     repeater = world.sender(b"a")
     world.queue.clear()
-    repeater._outstanding._next[repeater.buffer.frames()[0]].due = 1e12
+    repeater._outstanding._next[repeater.buffer.frames()[0]] = (1e12, 0)
     world.clock.advance(61_000)
     world.process().reap()
     repeater.tick()
@@ -289,7 +289,7 @@ def test_no_further_page_is_read_while_the_transport_fails(world, monkeypatch):
         raise ServiceUnavailable("no way")
 
     monkeypatch.setattr(FrameService, "status", watched)
-    repeater._sender._transport = down
+    repeater._transport = down
     world.clock.advance(6_000)
     assert repeater.tick() == 1
     assert len(asked) == 1

@@ -8,7 +8,7 @@ import pytest
 
 from fanin.adapters.memory import FixedClock, SeededRandom
 from fanin.adapters.memory.sqs import Queue, QueueStore
-from fanin.client.messages import from_lambda
+from fanin.client.messages import read_message
 from fanin.entry.in_memory.event_source import EventSource, InMemoryLambda, each
 
 
@@ -65,7 +65,7 @@ def test_a_record_is_read_by_the_library(store: QueueStore, queue: Queue) -> Non
     queue.send("{}", attributes)
     records: list[Any] = []
     exhaust(EventSource(store, queue.url, lambda event, _context: records.extend(event["Records"])))
-    message = from_lambda(records[0])
+    message = read_message(records[0])
     assert (message.item, message.json(), message.receive_count) == ("1:a:0", {}, 1)
     assert records[0]["messageAttributes"]["raw"]["binaryValue"] == "/w=="
     assert records[0]["eventSourceARN"] == queue.arn

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fanin.domain.limits import shown
 from fanin.domain.totals import with_values
+from fanin.entry.kept_messages import in_lambda_form
 from fanin.errors import InvalidRequest, ItemDone
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
 from fanin.wire.json_text import json_text
@@ -220,39 +221,18 @@ def sqs_records(event: Any) -> list[Mapping[str, Any]]:
     return records
 
 
-def from_lambda(record: Mapping[str, Any]) -> ReceivedMessage:
-    """Read a record of an SQS event, as Lambda hands it over."""
-    system = record.get("attributes", {})
-    attributes = {
-        name: value["stringValue"]
-        for name, value in record.get("messageAttributes", {}).items()
-        if value.get("stringValue") is not None
+def read_message(raw: Mapping[str, Any]) -> ReceivedMessage:
+    """Read a message, as Lambda or SQS delivered it."""
+    message = in_lambda_form(raw)
+    values = {
+        name: in_lambda_form(value).get("stringValue")
+        for name, value in message.get("messageAttributes", {}).items()
     }
-    return _received(record["messageId"], record["body"], attributes, system, record)
-
-
-def from_queue(message: Mapping[str, Any]) -> ReceivedMessage:
-    """Read a message of the answer to ReceiveMessage."""
-    attributes = {
-        name: value["StringValue"]
-        for name, value in message.get("MessageAttributes", {}).items()
-        if value.get("StringValue") is not None
-    }
-    return _received(
-        message["MessageId"], message["Body"], attributes, message.get("Attributes", {}), message
-    )
-
-
-def _received(
-    message_id: str,
-    body: str,
-    attributes: Mapping[str, str],
-    system: Mapping[str, str],
-    raw: Mapping[str, Any],
-) -> ReceivedMessage:
+    attributes = {name: text for name, text in values.items() if text is not None}
+    system = message.get("attributes", {})
     return ReceivedMessage(
-        message_id=message_id,
-        body=body,
+        message_id=message["messageId"],
+        body=message["body"],
         item=attributes.get(ITEM_ATTRIBUTE),
         attributes=attributes,
         group_id=system.get("MessageGroupId"),

@@ -1,4 +1,4 @@
-"""What is kept of a message that Lambda got from a queue: all that it takes to send it again."""
+"""What is kept of a message from a queue: all that it takes to send it again."""
 
 from __future__ import annotations
 
@@ -13,17 +13,23 @@ from fanin.domain.marks import Failure
 from fanin.names import ITEM_ATTRIBUTE
 
 
-def kept_message(record: Mapping[str, Any]) -> KeptMessage:
-    """The message of a record of an SQS event, without the attribute of its item id.
+def in_lambda_form(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message, or a value in it, as Lambda delivers it: in answers of SQS, names begin with a capital."""
+    return {name[:1].lower() + name[1:]: value for name, value in message.items()}
+
+
+def kept_message(received: Mapping[str, Any]) -> KeptMessage:
+    """What Lambda or SQS delivered, without the attribute of its item id.
 
     A repeat of the message has an item id of its own. All other attributes are kept, whatever their type.
     """
+    message = in_lambda_form(received)
     attributes = {
-        name: _attribute(value)
-        for name, value in record.get("messageAttributes", {}).items()
+        name: _attribute(in_lambda_form(value))
+        for name, value in message.get("messageAttributes", {}).items()
         if name != ITEM_ATTRIBUTE
     }
-    return KeptMessage(record["body"], attributes, record.get("attributes", {}).get("MessageGroupId"))
+    return KeptMessage(message["body"], attributes, message.get("attributes", {}).get("MessageGroupId"))
 
 
 def dead_failure(
@@ -63,6 +69,7 @@ def _name(queue: str) -> str:
 
 
 def _attribute(value: Mapping[str, Any]) -> MessageAttribute:
-    if value.get("binaryValue") is not None:
-        return MessageAttribute(value.get("dataType", "Binary"), base64.b64decode(value["binaryValue"]))
+    if (binary := value.get("binaryValue")) is not None:
+        content = base64.b64decode(binary) if isinstance(binary, str) else bytes(binary)
+        return MessageAttribute(value.get("dataType", "Binary"), content)
     return MessageAttribute(value.get("dataType", "String"), value.get("stringValue") or "")

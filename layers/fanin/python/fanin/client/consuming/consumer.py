@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, Unpack
 from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.consuming.window import Handling, MessageHandler, MessageWindow, check_handler
-from fanin.client.messages import from_queue
 from fanin.client.sqs import PolledQueue
 from fanin.domain.directory import is_fifo
 from fanin.errors import ServiceUnavailable, Throttled
@@ -111,7 +110,7 @@ class Consumer:
         """
         messages = self._queue.receive()
         window = self._window()
-        again = window.run(messages, from_queue)
+        again = window.run(messages)
         self.skipped += window.skipped
         self._queue.delete([message for place, message in enumerate(messages) if place not in again])
         return len(messages)

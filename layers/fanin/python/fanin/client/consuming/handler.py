@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.consuming.window import Handling, MessageHandler, MessageWindow, check_handler
-from fanin.client.messages import from_lambda, sqs_records
+from fanin.client.messages import sqs_records
 from fanin.domain.directory import is_fifo
 from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import NotConfigured
@@ -73,7 +73,7 @@ class SqsHandler:
             fifo=is_fifo(str(records[0].get("eventSourceARN"))),
             **self._how,
         )
-        again = window.run(records, from_lambda)
+        again = window.run(records)
         if window.skipped:
             _count_skipped(window.skipped)
         return partial_batch_response(sorted({str(records[place]["messageId"]) for place in again}))

@@ -13,43 +13,18 @@ from fanin.adapters.system import SystemClock
 from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.ended_batches import Skipping
 from fanin.client.items_in_hand import IN_HAND
-from fanin.client.messages import ReceivedMessage
+from fanin.client.messages import ReceivedMessage, read_message
 from fanin.domain import ids
 from fanin.domain.diagnosis import Retry
-from fanin.domain.failures import Keep, KeptMessage, MessageAttribute, reason_of
+from fanin.domain.failures import Keep, reason_of
 from fanin.domain.limits import MAX_REASON
 from fanin.domain.marks import Done, Failure, Mark, batch_of
-from fanin.entry import kept_messages
+from fanin.entry.kept_messages import in_lambda_form, kept_message
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemDone, ItemFailed
-from fanin.names import ITEM_ATTRIBUTE
 from fanin.wire.marks import result_json
 
 if TYPE_CHECKING:
     from fanin.client.producing.batch import TrackedBatch
-
-
-def kept_message(message: ReceivedMessage) -> KeptMessage:
-    """The message with its attributes of every type, but for the item id, which a repeat has anew."""
-    if "messageId" in message.raw:
-        return kept_messages.kept_message(message.raw)
-    attributes = {
-        name: _attribute(value)
-        for name, value in message.raw.get("MessageAttributes", {}).items()
-        if name != ITEM_ATTRIBUTE
-    }
-    return KeptMessage(message.body, attributes, message.group_id)
-
-
-def source_of(message: ReceivedMessage) -> str:
-    """ARN of the queue that Lambda got the message from; empty if it came from polling."""
-    return str(message.raw.get("eventSourceARN", ""))
-
-
-def _attribute(value: Mapping[str, Any]) -> MessageAttribute:
-    """An attribute in an answer to ReceiveMessage."""
-    if value.get("BinaryValue") is not None:
-        return MessageAttribute(value["DataType"], bytes(value["BinaryValue"]))
-    return MessageAttribute(value["DataType"], value.get("StringValue") or "")
 
 
 logger = logging.getLogger("fanin")
@@ -64,8 +39,6 @@ whose item the handler opens a batch (``parent_item=message.item``) is marked wh
 completes without failures, else failed.
 """
 
-
-_Raw: TypeAlias = Mapping[str, Any]
 
 BatchOf: TypeAlias = "Callable[[ReceivedMessage], TrackedBatch]"
 """Makes the batch of a message, to which the item of the message may add."""
@@ -199,12 +172,11 @@ class MessageWindow:
         self._busy = False
         self._deliveries: list[_Delivery] = []
 
-    def run(self, raw: Iterable[_Raw], read: Callable[[_Raw], ReceivedMessage]) -> set[int]:
+    def run(self, raw: Iterable[Mapping[str, Any]]) -> set[int]:
         """Handle messages one after the other, acknowledge them together, and note what failed again.
 
         Args:
             raw: the messages, as Lambda or SQS delivered them.
-            read: reads one.
 
         Returns:
             Places of the messages that must be delivered again; all others may be deleted.
@@ -213,14 +185,16 @@ class MessageWindow:
             delivery, of = _Delivery(), ""
             self._deliveries.append(delivery)
             try:
-                message = read(one)
+                message = read_message(one)
                 if message.batch_id is not None:
                     of = f" of batch {message.batch_id}, item {message.item},"
                 delivery.group = message.group_id
                 delivery.again = self._waits(delivery)
                 delivery.mark = None if delivery.again else self._outcome(message)
             except Exception:  # whatever the handler raises, the queue delivers the message again
-                logger.exception("message %s%s failed and comes again", _id(one), of)
+                logger.exception(
+                    "message %s%s failed and comes again", in_lambda_form(one).get("messageId"), of
+                )
                 delivery.again = True
             if delivery.mark is not None:
                 self._ask(message)
@@ -278,8 +252,8 @@ class MessageWindow:
         if failure is None:
             plain = not message.totals and result is None
             return message.item if plain else Done(message.item, message.totals, result)
-        kept = kept_message(message) if self._keep is Keep.MESSAGE else None
-        source = self._source or source_of(message)
+        kept = kept_message(message.raw) if self._keep is Keep.MESSAGE else None
+        source = self._source or str(message.raw.get("eventSourceARN", ""))
         received = message.receive_count
         return Failure(message.item, failure[:MAX_REASON], kept, received, source, message.totals)
 
@@ -326,10 +300,6 @@ class MessageWindow:
             batch_id = batch_of(mark)
             return batch_id is not None and ids.made_at(batch_id) + UNKNOWN_MS < self._now()
         return isinstance(error, BatchGone)
-
-
-def _id(raw: _Raw) -> object:
-    return raw.get("messageId") or raw.get("MessageId")
 
 
 def _item(mark: Mark) -> str:
