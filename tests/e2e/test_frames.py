@@ -83,7 +83,7 @@ def test_a_frame_is_delivered_and_its_sender_is_told(
     # Then the sender hears of it on its reply channel, and the bus tells everyone
     assert sum(stop - start for start, stop in missing) == len(lost) > 0
     assert sorted(effects.values(), key=int) == [str(number) for number in range(30)]
-    repeater._outstanding._next[frame_id].due = time.monotonic() + 600  # from now on it only listens
+    repeater._outstanding._next[frame_id] = (time.monotonic() + 600, 0)  # from now on it only listens
     eventually(lambda: repeater.tick() == 0)
     assert repeater.buffer.usage == BufferUsage(0, 0)
     event = subscriber.only_event_of(frame_id)
