@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from fanin.entry.http.application import serve
-from fanin.entry.http.decoding import COMPRESSED_FROM, takes_gzip
+from fanin.entry.http.application import COMPRESSED_FROM, serve
 from tests.unit.entry.conftest import CONTEXT, Client
 
 
@@ -114,23 +113,3 @@ def test_a_short_answer_is_sent_as_it_is(call: Client) -> None:
     answer = answered(call, "/v1/batches/7", **{"accept-encoding": "gzip"})
     assert json.loads(answer["body"])["status"] == 404
     assert "Vary" not in answer["headers"]
-
-
-@pytest.mark.parametrize(
-    ("accepted", "takes"),
-    [
-        ("gzip", True),
-        ("GZIP", True),
-        ("*", True),
-        ("br, *;q=0.1", True),
-        ("", False),
-        ("br", False),
-        ("gzip;q=0", False),
-        ("gzip; q=0.000", False),
-        ("gzip;q=0, *", False),
-        ("*;q=0", False),
-        ("xgzip", False),
-    ],
-)
-def test_what_a_client_takes(accepted: str, takes: bool) -> None:
-    assert takes_gzip(accepted) is takes

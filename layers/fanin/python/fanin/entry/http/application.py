@@ -26,6 +26,9 @@ from fanin.errors import FaninError, InvalidRequest, LimitReached
 
 T = TypeVar("T")
 
+COMPRESSED_FROM: Final = 1024
+"""Longer answers are compressed, if their clients take gzip; shorter ones are sent in one packet anyway."""
+
 
 def _listed(page: Any) -> None:
     count(names.METRIC_BUFFERS_UNREADABLE, len(page.unreadable))
@@ -103,8 +106,6 @@ def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> d
     answer["headers"][names.CORRELATION_HEADER] = correlation_id
     if head:
         answer["body"] = ""
-    else:
-        decoding.compress(answer, sent.get("accept-encoding", ""))
     return answer
 
 
@@ -186,15 +187,7 @@ def _add(
         request = decode(app.current_event, path)
         replayed.set(False)
         value = with_metrics(route.operation, lambda: act(services(), request))
-        if route.answer is None:
-            return Response(route.status, body="")
-        headers: dict[str, str | list[str]] = {}
-        if route.location is not None:
-            headers["Location"] = route.location(request, value)
-        if request.key is not None and replayed.get():
-            headers[names.REPLAYED_HEADER] = "true"
-        answer = json.dumps(route.answer.encode(value), separators=(",", ":"))
-        return Response(route.status, "application/json", answer, headers=headers)
+        return _answer(route, request, value)
 
     def endpoint(**path: str) -> Response[str]:
         here = app.current_event.path
@@ -210,3 +203,18 @@ def _add(
 
     for path in route.paths:
         app.route(path.replace("{", "<").replace("}", ">"), method=route.method)(endpoint)
+
+
+def _answer(route: HttpRoute, request: HttpRequest, value: Any) -> Response[str]:
+    if route.answer is None:
+        return Response(route.status, body="")
+    headers: dict[str, str | list[str]] = {}
+    if route.location is not None:
+        headers["Location"] = route.location(request, value)
+    if request.key is not None and replayed.get():
+        headers[names.REPLAYED_HEADER] = "true"
+    answer = json.dumps(route.answer.encode(value), separators=(",", ":"))
+    long = len(answer) > COMPRESSED_FROM
+    if long:
+        headers["Vary"] = "Accept-Encoding"
+    return Response(route.status, "application/json", answer, headers=headers, compress=long)

@@ -18,15 +18,11 @@ from fanin.errors import InvalidRequest, RequestTooLarge, UnsupportedMediaType
 from fanin.wire.json_types import JsonType, Schema
 from fanin.wire.shapes import object_schema
 
-COMPRESSED_FROM: Final = 1024
-"""Characters of an answer up to which it is sent as it is."""
-
 _JSON_TYPE: Final = (
     r"(application/json|[\w.!#$&^+-]+/[\w.!#$&^-]+\+json)"  # RFC 6839 for the suffix
     # RFC 8259 knows no parameter, and JSON is UTF-8: others say nothing, and another charset is an error
     r"(\s*;(\s*charset\s*=\s*\"?utf-?8\"?|(?!\s*charset\s*=)\s*[\w.-]+\s*=\s*([^\s\",;]+|\"[^\"]*\"))?)*\s*"
 )
-_NO_WEIGHT: Final = r"\s*q\s*=\s*0(\.0*)?\s*"
 
 
 def check_is_json(content_type: str, encoding: str) -> None:
@@ -58,37 +54,6 @@ def as_get(event: dict[str, Any]) -> dict[str, Any]:
     """The event of a HEAD request with GET as its method: both have the same answer, but for the body."""
     context = event["requestContext"]
     return {**event, "requestContext": {**context, "http": {**context["http"], "method": "GET"}}}
-
-
-def compress(answer: dict[str, Any], accepted: str) -> None:
-    """Compress a long answer, if its client takes gzip.
-
-    Args:
-        answer: in payload format 2.0, which carries bytes in base64.
-        accepted: the request's header Accept-Encoding; empty if it has none.
-    """
-    if len(answer["body"]) <= COMPRESSED_FROM:
-        return
-    answer["headers"]["Vary"] = "Accept-Encoding"
-    if not takes_gzip(accepted):
-        return
-    import base64  # noqa: PLC0415  most answers are short
-    import zlib  # noqa: PLC0415
-
-    packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)  # in the format of gzip
-    packed = packer.compress(answer["body"].encode()) + packer.flush()
-    answer["body"] = base64.b64encode(packed).decode()
-    answer["isBase64Encoded"] = True
-    answer["headers"]["Content-Encoding"] = "gzip"
-
-
-def takes_gzip(accepted: str) -> bool:
-    """Whether a client takes gzip, by its header Accept-Encoding (RFC 9110, section 12.5.3)."""
-    takes: dict[str, bool] = {}
-    for coding in accepted.lower().split(","):
-        name, _, weight = coding.partition(";")
-        takes[name.strip()] = not re.fullmatch(_NO_WEIGHT, weight)
-    return takes.get("gzip", takes.get("*", False))
 
 
 _WORDS: Final = {"true": True, "false": False}
