@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from fanin.app.api import Fanin
 from fanin.entry.http.callers import caller_of
-from fanin.entry.http.route import HttpRequest, HttpRoute
+from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction
 from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.observe import logger
 from fanin.errors import FaninError
@@ -19,8 +19,11 @@ from fanin.wire.actions import MESSAGE, Action, ActionOutcome, Result, log_field
 _PAGING = {"cursor", "limit"}
 
 
-class LoggedRequest:
-    """A request for an action; leaving it as a context manager logs what became of it.
+@contextmanager
+def logged(
+    route: HttpRoute, event: APIGatewayProxyEventV2, path: Mapping[str, str]
+) -> Iterator[Callable[[Fanin, HttpRequest], Any]]:
+    """Do what the route of an action does, by the call that this gives, and log what became of it.
 
     The line has no part of the body, which may be long and hold other people's data.
 
@@ -29,49 +32,42 @@ class LoggedRequest:
         event: the request.
         path: the parameters of its path.
     """
+    action, context = route.action or LoggedAction(), event.request_context
+    result: Result = {}
+    harmless = False
 
-    def __init__(self, route: HttpRoute, event: APIGatewayProxyEventV2, path: Mapping[str, str]) -> None:
-        self._route = route
-        self._event = event
-        self._path = path
-        self._result: Result = {}
-        self._harmless = False
-
-    def act(self, fanin: Fanin, request: HttpRequest) -> Any:
-        """Do what the route does, and keep what it did for the log."""
-        action = self._route.action
-        assert action is not None  # noqa: S101 - only actions are logged
-        self._harmless = action.unless(request)
-        value = self._route.act(fanin, request)
-        self._result = action.result(value)
+    def act(fanin: Fanin, request: HttpRequest) -> Any:
+        nonlocal result, harmless
+        harmless = action.unless(request)
+        value = route.act(fanin, request)
+        result = action.result(value)
         return value
 
-    def __enter__(self) -> Self:
-        return self
+    outcome = ActionOutcome(route.status)
+    try:
+        yield act
+    except BaseException as error:
+        outcome = outcome_of(error)
+        raise
+    finally:
+        if not harmless:
+            line = Action(
+                action=route.operation,
+                on={**path, **_query(route, event)},
+                caller=caller_of(event),
+                outcome=outcome,
+                at=context.get("timeEpoch") or 0,
+                result=result,
+                group=route.group,
+                request_id=context.get("requestId"),
+            )
+            logger.info(MESSAGE, extra=log_fields(line))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if not self._harmless:
-            logger.info(MESSAGE, extra=log_fields(self._action(error)))
 
-    def _action(self, error: BaseException | None) -> Action:
-        context = self._event.request_context
-        return Action(
-            action=self._route.operation,
-            on={**self._path, **self._query()},
-            caller=caller_of(self._event),
-            outcome=ActionOutcome(self._route.status) if error is None else outcome_of(error),
-            at=context.get("timeEpoch") or 0,
-            result=self._result,
-            group=self._route.group,
-            request_id=context.get("requestId"),
-        )
-
-    def _query(self) -> dict[str, str]:
-        """The parameters that say which objects are meant, or how: not which page of them."""
-        known = {*self._route.required, *self._route.optional} - _PAGING
-        return {n: text for n, text in self._event.query_string_parameters.items() if n in known}
+def _query(route: HttpRoute, event: APIGatewayProxyEventV2) -> dict[str, str]:
+    """The parameters that say which objects are meant, or how: not which page of them."""
+    known = {*route.required, *route.optional} - _PAGING
+    return {name: text for name, text in event.query_string_parameters.items() if name in known}
 
 
 def outcome_of(error: BaseException) -> ActionOutcome:

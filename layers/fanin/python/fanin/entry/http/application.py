@@ -196,10 +196,10 @@ def _add(
             raise NotFoundError
         if route.action is None:
             return answered(path, route.act)
-        from fanin.entry.http.actions import LoggedRequest  # noqa: PLC0415  only actions need it
+        from fanin.entry.http.actions import logged  # noqa: PLC0415  only actions need it
 
-        with LoggedRequest(route, app.current_event, path) as request:
-            return answered(path, request.act)
+        with logged(route, app.current_event, path) as act:
+            return answered(path, act)
 
     for path in route.paths:
         app.route(path.replace("{", "<").replace("}", ">"), method=route.method)(endpoint)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -100,31 +100,6 @@ class Mismatch(NamedTuple):
         if self.rule in _SIZES:
             return f"of {len(self.value)}" if self.value else "empty"
         return _shown(self.value)
-
-
-def path_to(name: str, root: Any) -> tuple[str, ...]:
-    """Read the name that fastjsonschema gives to a place: ``data.items[0]`` is ``items``, ``0``.
-
-    Args:
-        name: the place. Field names are not escaped: they may contain dots and brackets.
-        root: the value that has the place; tells where a name ends.
-    """
-    rest, value, path = name.removeprefix("data"), root, list[str]()
-    while rest:
-        if isinstance(value, list):
-            step = rest[1 : rest.index("]")]
-            value, rest = value[int(step)], rest[len(step) + 2 :]
-        else:
-            step = _step(rest[1:], value)
-            value, rest = value.get(step), rest[len(step) + 1 :]
-        path.append(step)
-    return tuple(path)
-
-
-def _step(rest: str, names: Collection[str]) -> str:
-    """The longest of an object's names that a place can go on with."""
-    fitting = [name for name in names if rest == name or rest.startswith((f"{name}.", f"{name}["))]
-    return max(fitting, key=len, default=rest)
 
 
 def _place(path: tuple[str, ...], part: RequestPart) -> str:
@@ -237,9 +212,7 @@ def compiled(schema: Schema, part: RequestPart) -> Check:
         try:
             return validate(value)
         except fastjsonschema.JsonSchemaValueException as error:
-            mismatch = Mismatch(
-                str(error.rule), error.definition, error.value, path_to(str(error.name), value)
-            )
+            mismatch = Mismatch(str(error.rule), error.definition, error.value, tuple(error.path[1:]))
             refusal = RequestTooLarge if mismatch.too_many else InvalidRequest
             raise refusal(mismatch.within(part)) from error
 
