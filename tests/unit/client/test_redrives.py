@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from fanin.client.redrives import redrive
+from fanin.client.redrives import RedriveCalls
 from fanin.domain.redrives import Redrive, RedriveState, Redriving, Redrivings
 from fanin.errors import Throttled
 
@@ -46,12 +47,19 @@ class Time:
         self.at += seconds
 
 
+def calls(service: Service, time: Time) -> RedriveCalls:
+    found = RedriveCalls()
+    found.services = SimpleNamespace(redrives=service)  # type: ignore[assignment]
+    found.clock = time
+    return found
+
+
 def test_it_waits_until_the_worker_has_finished() -> None:
     done = replace(BEGUN, state=RedriveState.FINISHED, items=9)
     service = Service(BEGUN, Throttled("busy"), replace(BEGUN, items=6), done)
     shown: list[int] = []
 
-    found = redrive(service, Time(), 7, Redrive(), progress=lambda one: shown.append(one.items))
+    found = calls(service, Time()).redrive(7, progress=lambda one: shown.append(one.items))
 
     assert (found, service.pressed) == (done, 1)
     assert shown == [3, 3, 3, 6]
@@ -65,7 +73,7 @@ def test_it_presses_again_where_nothing_moves() -> None:
         if service.pressed == 2:
             service.seen[:] = [done]
 
-    assert redrive(service, time, 7, Redrive(), progress=finish) == done
+    assert calls(service, time).redrive(7, progress=finish) == done
     assert service.pressed == 2
     assert 150 <= time.at < 165
 
@@ -80,10 +88,10 @@ def test_it_looks_more_and_more_rarely_until_something_moves() -> None:
         time.at += seconds
 
     time.sleep = sleep  # type: ignore[method-assign]
-    redrive(service, time, 7, Redrive())
+    calls(service, time).redrive(7)
     assert slept == [0.25, 0.5, 1, 2, 4, 5, 5, 0.25, 0.5]
 
 
-@pytest.mark.parametrize(("request_", "wait"), [(Redrive(), False), (Redrive(dry_run=True), True)])
-def test_it_returns_at_once(request_: Redrive, wait: bool) -> None:
-    assert redrive(Service(BEGUN), Time(), 7, request_, wait=wait) == BEGUN
+@pytest.mark.parametrize(("dry_run", "wait"), [(False, False), (True, True)])
+def test_it_returns_at_once(dry_run: bool, wait: bool) -> None:
+    assert calls(Service(BEGUN), Time()).redrive(7, dry_run=dry_run, wait=wait) == BEGUN

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fanin.adapters.leftovers import AwsLeftovers
 from fanin.entry.removal import follow_stack
 from fanin.errors import Throttled
 
@@ -23,7 +24,7 @@ PROPERTIES = {
 }
 
 
-class Recorded:
+class Recorded(AwsLeftovers):
     """Leftovers that tell what they were asked to delete."""
 
     def __init__(self, *, deleting: bool, error: Exception | None = None) -> None:

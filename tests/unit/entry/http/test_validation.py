@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from fanin.domain.batch import Mode
 from fanin.domain.marks import Done, ItemRange
+from fanin.entry.http.carlyle_v1 import CREATE as LENIENT
 from fanin.entry.http.validation import (
     BODY,
     HEADERS,
@@ -28,7 +29,6 @@ from fanin.entry.http.validation import (
 )
 from fanin.errors import InvalidRequest
 from fanin.wire.batches import ADD_ITEMS
-from fanin.wire.carlyle import CREATE as LENIENT
 from fanin.wire.json_types import (
     ANYTHING,
     BOOLEAN,

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, overloa
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
 from fanin.client.connecting import StackConnection, sqs_client
-from fanin.client.conversions import BatchOptions, member, selection
+from fanin.client.conversions import BatchOptions, member
 from fanin.client.diagnostics import DiagnosticCalls
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
 from fanin.client.marking import each, error_of
 from fanin.client.producing.batch import TrackedBatch
 from fanin.client.reading import WaitingClock
+from fanin.client.redrives import RedriveCalls
 from fanin.domain.batch import Batch, CloseWhen
 from fanin.domain.failures import Keep
 from fanin.domain.ids import Group, parse_item
 from fanin.domain.limits import flag, shown
 from fanin.domain.marks import Mark, Marked
-from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
 from fanin.errors import FaninError, InvalidRequest, ItemFailed, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 
@@ -63,7 +63,7 @@ class ConsumerOptions(TypedDict, total=False):
     results: bool
 
 
-class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
+class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
     """All of fanin for one stack: batches and acknowledgements, producers and consumers, and the patterns.
 
     Make one with ``from_env``, ``local``, ``over_https``, ``direct`` or ``in_memory``; each has all methods.
@@ -123,60 +123,6 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
     def buffers(self) -> Buffers:
         """Bounded buffers: define, read and delete them."""
         return self.services.buffers
-
-    def redrive(
-        self,
-        batch_id: int,
-        *,
-        errors: str | Iterable[str] = (),
-        ranges: Iterable[OrdinalRange | tuple[int, int]] = (),
-        queue_url: str | None = None,
-        dry_run: bool = False,
-        wait: bool = True,
-        progress: Callable[[Redriving], object] | None = None,
-    ) -> Redriving:
-        """Send the kept messages of failed items again, each failure once; see ``docs/how-to/redrive.md``.
-
-        Those of a batch that has ended get the items of a new batch, which has the same user key, mode and
-        metadata, and whose ``retry_of`` names this one. Items that a live batch holds are sent under their
-        own ids. A second call sends nothing twice; what failed once more is redriven from the new batch.
-
-            >>> tracker = Tracker.in_memory()
-            >>> with tracker.batch() as batch:
-            ...     group = batch.add(1)
-            >>> receipts = tracker.fail(group, "disk full")
-            >>> tracker.redrive(batch.id).not_kept  # nobody gave the message with the failure
-            1
-
-        Args:
-            batch_id: the batch whose items failed.
-            errors: only failures with one of these errors, or with one that begins like it, as in
-                ``release``; ``tracker.errors`` lists them.
-            ranges: only items with these ordinals: the first, and one past the last.
-            queue_url: send to this queue, by URL or ARN; by default each message goes to its own queue.
-            dry_run: count only.
-            wait: until all failures were looked at; else a worker goes on with a large redrive.
-            progress: called with what is known so far, while it waits.
-
-        Returns:
-            How many failures were sent, and what became of the others. ``batch_id`` is the batch that has
-            the items now.
-
-        Raises:
-            InvalidRequest: the batch is live and does not hold its failed items, or the selection is invalid.
-            ChannelRefused: fanin may not send to ``queue_url``.
-        """
-        from fanin.client.redrives import redrive  # noqa: PLC0415
-
-        chosen = selection(errors, ranges)
-        request = Redrive(chosen.errors, chosen.ranges, queue_url, dry_run)
-        return redrive(self.services.redrives, self.clock, batch_id, request, wait=wait, progress=progress)
-
-    def redrives(self, batch_id: int) -> Iterator[Redriving]:
-        """List the redrives of a batch's failures."""
-        from fanin.client.redrives import redrives_of  # noqa: PLC0415
-
-        return redrives_of(self.services.redrives, batch_id)
 
     def producer(self, buffer: str) -> Producer:
         """Make a producer that puts work into a buffer, and waits while it is full; see ``Producer``."""

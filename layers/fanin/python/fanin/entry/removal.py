@@ -8,33 +8,20 @@ application that runs. And a table keeps a limit of its throughput that its temp
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.request import Request, urlopen
 
 from fanin.entry.observe import logger
+
+if TYPE_CHECKING:
+    from fanin.adapters.leftovers import AwsLeftovers
 
 RemovalEvent: TypeAlias = Mapping[str, Any]
 """A request of CloudFormation for a custom resource."""
 
 _LONGEST_REASON: Final = 1_000
 _ANSWER_SECONDS: Final = 30
-
-
-class Leftovers(Protocol):
-    """What a stack leaves behind; see ``fanin.adapters.leftovers``."""
-
-    def is_being_deleted(self, stack: str) -> bool: ...
-
-    def stop_application(self, application: str) -> bool: ...
-
-    def empty(self, bucket: str) -> int: ...
-
-    def delete_queues(self, prefix: str, dead_letters: str) -> int: ...
-
-    def delete_rules(self, bus: str) -> int: ...
-
-    def lift_limits(self, table: str, fields: Sequence[str]) -> int: ...
 
 
 def answer(url: str, body: bytes) -> None:
@@ -45,7 +32,7 @@ def answer(url: str, body: bytes) -> None:
 
 
 def follow_stack(
-    event: RemovalEvent, leftovers: Leftovers, answer: Callable[[str, bytes], None] = answer
+    event: RemovalEvent, leftovers: AwsLeftovers, answer: Callable[[str, bytes], None] = answer
 ) -> None:
     """Clean up if the stack is being deleted, lift limits if it is updated, and tell CloudFormation.
 
@@ -73,7 +60,7 @@ def follow_stack(
     answer(event["ResponseURL"], json.dumps(told).encode())
 
 
-def _clean(properties: Mapping[str, Any], leftovers: Leftovers) -> None:
+def _clean(properties: Mapping[str, Any], leftovers: AwsLeftovers) -> None:
     done: dict[str, int] = {}
     if application := properties.get("Application"):
         done["applications"] = int(leftovers.stop_application(application))
@@ -86,7 +73,7 @@ def _clean(properties: Mapping[str, Any], leftovers: Leftovers) -> None:
     logger.info("cleaned up", extra={"deleted": done})
 
 
-def _lift(properties: Mapping[str, Any], leftovers: Leftovers) -> None:
+def _lift(properties: Mapping[str, Any], leftovers: AwsLeftovers) -> None:
     if fields := properties.get("Unlimited"):
         lifted = {table: leftovers.lift_limits(table, fields) for table in properties["Tables"]}
         logger.info("limits were lifted", extra={"lifted": lifted})

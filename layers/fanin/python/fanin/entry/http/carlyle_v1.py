@@ -10,22 +10,59 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.domain import limits
 from fanin.domain.access import AccessGroup
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
-from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
-from fanin.domain.marks import Count, Mark, Marked, Receipt
+from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
+from fanin.domain.marks import MAX_HEAVY, Count, Mark, Marked, Receipt
 from fanin.domain.reports import Expired
 from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction
 from fanin.errors import GONE, BatchClosed, OutcomeUnknown
-from fanin.wire import carlyle as wire
-from fanin.wire.json_types import UUID, Json, decode_time, text, whole
+from fanin.wire.json_types import (
+    BATCH_ID,
+    BOOLEAN,
+    ITEM_ID,
+    NATURAL,
+    TEXT,
+    UUID,
+    Json,
+    JsonType,
+    decode_time,
+    many,
+    or_null,
+    text,
+    whole,
+)
+from fanin.wire.shapes import plain
 
 if TYPE_CHECKING:  # the record of an action is imported with the first of them
     from fanin.wire.actions import Result
+
+_ID: Final = whole(0, MAX_BATCH_ID).with_keywords(type=["integer", "string"], pattern="^[0-9]{1,16}$")
+_KEY: Final[dict[str, JsonType[Any]]] = {"userKey": or_null(TEXT)}
+_STANDING: Final[dict[str, JsonType[Any]]] = {"isComplete": BOOLEAN, "isClosed": BOOLEAN, **_KEY}
+
+CREATE: Final = plain("CarlyleCreate", {}, {"userKey": or_null(text(limits.MAX_USER_KEY))}, lenient=True)
+ITEMS: Final = plain("CarlyleItems", {"batchId": _ID, "items": whole(1, MAX_COUNT)}, lenient=True)
+ACKS: Final = plain("CarlyleAcks", {"batchItemIds": many(ITEM_ID, limits.MAX_MARKS)}, lenient=True)
+DECREMENT: Final = plain("CarlyleDecrement", {"batchId": UUID}, {"by": whole(1, MAX_COUNT)}, lenient=True)
+DECREMENTS: Final = plain("CarlyleDecrements", {"acks": many(DECREMENT, MAX_HEAVY)}, lenient=True)
+CREATED: Final = plain("CarlyleCreated", {"batchId": BATCH_ID})
+ESTIMATED_CREATED: Final = plain("CarlyleEstimatedCreated", {"batchId": UUID})
+BATCH: Final = plain("CarlyleBatch", {"batchId": BATCH_ID, **_STANDING})
+ESTIMATED_BATCH: Final = plain("CarlyleEstimatedBatch", _STANDING)
+CLOSED: Final = plain("CarlyleClosed", {"isComplete": BOOLEAN})
+GROUP: Final = plain("CarlyleGroup", {"id": UUID, "upto": whole(1, MAX_COUNT)})
+GROUPS: Final = plain("CarlyleGroups", {"batchItemGroupIds": many(GROUP)})
+COMPLETED: Final = plain("CarlyleCompleted", {"batchId": BATCH_ID, **_KEY})
+COMPLETIONS: Final = plain("CarlyleCompletions", {"batchCompletions": many(COMPLETED)})
+COMPLETION: Final = plain("CarlyleCompletion", {"batchId": UUID, **_KEY, "isComplete": BOOLEAN})
+RESULTS: Final = plain("CarlyleResults", {"results": many(COMPLETION)})
+REMOVED: Final = plain("CarlyleRemoved", {"batchesRemoved": NATURAL, "itemsRemoved": NATURAL})
 
 _EXACT: Final = f"{names.CARLYLE_ROOT}/exact"
 _ESTIMATED: Final = f"{names.CARLYLE_ROOT}/estimated"
@@ -184,46 +221,46 @@ def _uuid(request: HttpRequest) -> int:
 # fmt: off
 ROUTES: Final = (
     HttpRoute(
-        "POST", _EXACT, "carlyleCreateExact", _create_exact, wire.CREATED, body=wire.CREATE, slash=True,
+        "POST", _EXACT, "carlyleCreateExact", _create_exact, CREATED, body=CREATE, slash=True,
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
-        "GET", f"{_EXACT}/{{batch_id}}", "carlyleGetExact", _get_exact, wire.BATCH,
+        "GET", f"{_EXACT}/{{batch_id}}", "carlyleGetExact", _get_exact, BATCH,
         group=AccessGroup.READ,
     ),
     HttpRoute(
-        "POST", f"{_EXACT}/close/{{batch_id}}", "carlyleCloseExact", _close_exact, wire.CLOSED,
+        "POST", f"{_EXACT}/close/{{batch_id}}", "carlyleCloseExact", _close_exact, CLOSED,
         action=LoggedAction(_closed),
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
-        "POST", f"{_EXACT}/items", "carlyleAddExact", _add_exact, wire.GROUPS,
-        body=wire.ITEMS, errors=(*GONE, BatchClosed),
+        "POST", f"{_EXACT}/items", "carlyleAddExact", _add_exact, GROUPS,
+        body=ITEMS, errors=(*GONE, BatchClosed),
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
         "POST", f"{_EXACT}/items/ack", "carlyleAckExact", _ack_exact,
-        wire.COMPLETIONS, body=wire.ACKS, errors=GONE,
+        COMPLETIONS, body=ACKS, errors=GONE,
         group=AccessGroup.CONSUME,
     ),
     HttpRoute(
-        "DELETE", f"{_EXACT}/open", "carlyleDeleteOpen", _delete_open, wire.REMOVED, required=_SINCE,
+        "DELETE", f"{_EXACT}/open", "carlyleDeleteOpen", _delete_open, REMOVED, required=_SINCE,
         action=LoggedAction(_counts),
         group=AccessGroup.ADMINISTER,
     ),
     HttpRoute(
-        "DELETE", f"{_EXACT}/closed", "carlyleDeleteClosed", _delete_closed, wire.REMOVED, required=_SINCE,
+        "DELETE", f"{_EXACT}/closed", "carlyleDeleteClosed", _delete_closed, REMOVED, required=_SINCE,
         action=LoggedAction(_counts),
         group=AccessGroup.ADMINISTER,
     ),
     HttpRoute(
         "POST", _ESTIMATED, "carlyleCreateEstimated", _create_estimated,
-        wire.ESTIMATED_CREATED, body=wire.CREATE, slash=True,
+        ESTIMATED_CREATED, body=CREATE, slash=True,
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
         "GET", f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", _get_estimated,
-        wire.ESTIMATED_BATCH, named=_UUID,
+        ESTIMATED_BATCH, named=_UUID,
         group=AccessGroup.READ,
     ),
     HttpRoute(
@@ -234,7 +271,7 @@ ROUTES: Final = (
     ),
     HttpRoute(
         "POST", f"{_ESTIMATED}/{{batch_id}}/close", "carlyleCloseEstimated",
-        _close_estimated, wire.COMPLETION, named=_UUID,
+        _close_estimated, COMPLETION, named=_UUID,
         action=LoggedAction(_closed),
         group=AccessGroup.PRODUCE,
     ),
@@ -245,7 +282,7 @@ ROUTES: Final = (
     ),
     HttpRoute(
         "POST", f"{_ESTIMATED}/decr", "carlyleDecrement", _decrement,
-        wire.RESULTS, body=wire.DECREMENTS, errors=GONE,
+        RESULTS, body=DECREMENTS, errors=GONE,
         group=AccessGroup.CONSUME,
     ),
 )
