@@ -13,9 +13,10 @@ from fanin.client.sqs import MOST_BYTES, REQUEST_BYTES, queue_errors, refusal_te
 from fanin.domain import ids, limits
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.directory import is_fifo
-from fanin.domain.failures import KeptMessage, MessageAttribute
+from fanin.domain.failures import KeptMessage
 from fanin.domain.limits import chunks
 from fanin.domain.tree import runs
+from fanin.entry.kept_messages import kept_message
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ADDRESSING, ITEM_ATTRIBUTE
 
@@ -196,14 +197,8 @@ class Sender:
 
 
 def _kept(fields: Mapping[str, Any]) -> KeptMessage:
-    attributes = {
-        name: MessageAttribute(
-            value["DataType"], value["BinaryValue"] if "BinaryValue" in value else value["StringValue"]
-        )
-        for name, value in fields["MessageAttributes"].items()
-        if name != ITEM_ATTRIBUTE
-    }
-    return KeptMessage(fields["MessageBody"], attributes, fields.get("MessageGroupId"))
+    """The message of an entry, but for the item id, which a repeat has anew."""
+    return kept_message({"body": fields["MessageBody"], "attributes": fields, **fields})
 
 
 def _attribute_values(attributes: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
