@@ -9,9 +9,10 @@ from typing import Any
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import Item, attribute
+from fanin.adapters.dynamodb.rows import Item, attribute, update_of
 from fanin.app.ports.records import Record, RecordPage, Records
 from fanin.app.ports.system import Clock
+from fanin.domain.changes import Condition, Test, where
 
 _VALUE = "value"
 _VERSION = "version"
@@ -112,30 +113,16 @@ class DynamoRecords(Records):
         expires_at: int,
         if_version: int | None = None,
     ) -> tuple[Record | None, bool]:
-        values: dict[str, Any] = {
-            ":value": attribute(json.dumps(value, separators=(",", ":"))),
-            ":expires": attribute(expires_at),
-            ":start": attribute(self._clock.now()),
-            ":one": attribute(1),
-        }
-        request: dict[str, Any] = {
-            "TableName": self._table,
-            "Key": self._key(namespace, name),
-            "UpdateExpression": "SET #value = :value, #expires = :expires,"
-            " #version = if_not_exists(#version, :start) + :one",
-            "ExpressionAttributeNames": {
-                "#value": _VALUE,
-                "#expires": names.EXPIRES_AT,
-                "#version": _VERSION,
-            },
-            "ExpressionAttributeValues": values,
-            "ReturnValues": "ALL_NEW",
-        }
+        when: list[Condition] = []
         if if_version is not None:
-            condition, compared = self._lives(if_version or None)
-            gone = "attribute_not_exists(#version) OR #expires <= :now"
-            request["ConditionExpression"] = condition if if_version else gone
-            values |= compared
+            gone = (Test(_VERSION, "=", None), Test(names.EXPIRES_AT, "<=", self._clock.now() // 1000))
+            when = self._lives(if_version) if if_version else [gone]
+        sets = {_VALUE: json.dumps(value, separators=(",", ":")), names.EXPIRES_AT: expires_at}
+        request = update_of(self._table, self._key(namespace, name), sets, when)
+        request["UpdateExpression"] += ", #version = if_not_exists(#version, :start) + :one"
+        request["ExpressionAttributeNames"]["#version"] = _VERSION
+        request["ExpressionAttributeValues"] |= {":start": attribute(self._clock.now()), ":one": attribute(1)}
+        request["ReturnValues"] = "ALL_NEW"
         done, row = self._connection.update(request)
         record = self._record(row) if row else None
         return (record if record and record.lives(self._clock.now()) else None), done
@@ -155,24 +142,14 @@ class DynamoRecords(Records):
         )
 
     def delete(self, namespace: str, name: str, *, if_version: int | None = None) -> bool:
-        condition, values = self._lives(if_version)
-        version = {} if if_version is None else {"#version": _VERSION}
-        return self._connection.delete(
-            {
-                "TableName": self._table,
-                "Key": self._key(namespace, name),
-                "ConditionExpression": condition,
-                "ExpressionAttributeNames": {"#expires": names.EXPIRES_AT, **version},
-                "ExpressionAttributeValues": values,
-            }
-        )
+        request = update_of(self._table, self._key(namespace, name), {}, self._lives(if_version))
+        del request["UpdateExpression"]
+        return self._connection.delete(request)
 
-    def _lives(self, version: int | None) -> tuple[str, dict[str, Any]]:
-        """The condition that a record is there, and has a version if one is given; and its values."""
-        values = {":now": attribute(self._clock.now() // 1000)}
-        if version is None:
-            return "#expires > :now", values
-        return "#version = :seen AND #expires > :now", {**values, ":seen": attribute(version)}
+    def _lives(self, version: int | None) -> list[Condition]:
+        """A record is there, and has a version if one is given."""
+        lives = where(names.EXPIRES_AT, ">", self._clock.now() // 1000)
+        return [lives] if version is None else [where(_VERSION, "=", version), lives]
 
     def _key(self, namespace: str, name: str) -> dict[str, Any]:
         return {self._namespace_key: attribute(self._partition(namespace)), self._name_key: attribute(name)}
