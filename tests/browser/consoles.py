@@ -67,8 +67,5 @@ def console_over(fanin: Fanin, now: Callable[[], int] | None = None, **options: 
         made.append(console(fanin, Options(**{**given, **options}), now=now))
         return made[0]
 
-    def ending() -> None:
-        made[0].state.console.feeds.close()
-
-    with served(application, ending) as url:
+    with served(application) as url:
         yield Served(url, made[0].state.console)

@@ -16,24 +16,22 @@ START_SECONDS: Final = 60.0
 
 
 @contextmanager
-def served(application: Callable[[str], ASGIApp], ending: Callable[[], None] | None = None) -> Iterator[str]:
+def served(application: Callable[[str], ASGIApp]) -> Iterator[str]:
     """Run an application on a free port until the block ends.
 
     Args:
         application: makes it. It gets the URL, since some answer only requests to their own host.
-        ending: ends the answers that stay open, before the server stops.
 
     Yields:
         The URL, without a slash at the end.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server = _Server(
+        server = uvicorn.Server(
             uvicorn.Config(
                 application(url), log_level="warning", access_log=False, timeout_graceful_shutdown=1
             )
         )
-        server.ending = ending
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
@@ -42,15 +40,6 @@ def served(application: Callable[[str], ASGIApp], ending: Callable[[], None] | N
         finally:
             server.should_exit = True
             thread.join(START_SECONDS)
-
-
-class _Server(uvicorn.Server):
-    ending: Callable[[], None] | None = None
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if self.ending:
-            self.ending()
-        await super().shutdown(sockets)
 
 
 def _wait(server: uvicorn.Server, thread: threading.Thread) -> None:

@@ -40,7 +40,7 @@ def service() -> InMemoryService:
 
 @pytest.fixture
 def url(service: InMemoryService) -> Iterator[str]:
-    options = Options(sessions=False, streams=False, root="/console")
+    options = Options(sessions=False, root="/console")
     with served(lambda _: Overloaded(console(service.services, options), refused=1)) as found:
         yield f"{found}/console"
 

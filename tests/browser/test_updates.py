@@ -8,13 +8,12 @@ from datetime import timedelta
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from fanin.errors import ServiceUnavailable
 from fanin.testing import InMemoryService
 from tests.browser.consoles import Served, console_of
 from tests.browser.faults import Faults
-from tests.e2e.deployment import eventually
 
 WATCH: Final = """parts => {
   window.changed = {elements: [], texts: 0};
@@ -132,23 +131,28 @@ def test_what_is_new_appears_by_itself(page: Page, served: Served, service: InMe
 def test_nothing_is_read_while_nobody_looks(
     page: Page, served: Served, service: InMemoryService, items: list[str]
 ) -> None:
-    # Given a page that is live
+    # Given a page that is live, and another one beside it
+    asked: list[Request] = []
+    page.on("request", asked.append)
     page.goto(served.url + batch_of(items))
     live(page)
-    assert len(served.console.feeds) == 1
-    # When it is hidden, its reader stops
+    other = page.context.new_page()
+    other.goto(served.url + batch_of(items))
+    # When it is hidden, it asks for nothing more, while the other goes on
     page.evaluate(HIDDEN, True)
-    eventually(lambda: len(served.console.feeds) == 0)
-    done(service, items[:500])
+    before = len(asked)
+    for begin in (0, 200, 400):
+        done(service, items[begin : begin + 100])
+        expect(other.locator("#heading")).to_contain_text(f"{begin // 2 + 100} of 1,000")
+    assert len(asked) == before
     # When it is shown again, it is up to date
     page.evaluate(HIDDEN, False)
-    expect(page.locator("#heading")).to_contain_text("500 of 1,000")
+    expect(page.locator("#heading")).to_contain_text("300 of 1,000")
     # And so it is when somebody comes back to it
     page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', {persisted: true}))")
-    eventually(lambda: len(served.console.feeds) == 0)
     done(service, items[500:600])
     page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
-    expect(page.locator("#heading")).to_contain_text("600 of 1,000")
+    expect(page.locator("#heading")).to_contain_text("400 of 1,000")
 
 
 def test_a_page_says_that_nothing_changes_any_more(
@@ -160,7 +164,6 @@ def test_a_page_says_that_nothing_changes_any_more(
     live(page, "Ended: nothing here changes any more.")
     expect(page.locator("#heading")).to_contain_text("complete")
     expect(page.get_by_role("link", name="Remove")).to_be_visible()
-    assert len(served.console.feeds) == 0
 
 
 def test_a_page_says_that_the_service_does_not_answer(

@@ -67,14 +67,9 @@ def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
         assert (first.status, second.status, page.status) == (303, 403, 200)
         assert b"a test" in page.data
         assert "server" not in page.headers
-        # And Ctrl-C ends it, also while somebody follows a live view
-        live = http.request(
-            "GET", link.partition("?")[0] + "live/overview", headers={"cookie": cookie}, preload_content=False
-        )
-        assert live.read(20).startswith(b"retry")
+        # And Ctrl-C ends it without a word
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
-        # Without a word: it has ended the answer that was open
         assert process.stderr is not None
         assert "ERROR" not in process.stderr.read()
 

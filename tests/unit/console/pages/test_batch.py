@@ -230,7 +230,7 @@ class TestCalls:
 
 class TestLive:
     def test_an_event_has_all_parts_of_the_page(self, service, browse) -> None:
-        fragments, over = live(browse(streams=False), batch_of(service, 100)[0])
+        fragments, over = live(browse(), batch_of(service, 100)[0])
         pictured = {f"picture-{name}" for name in ("path", "drawn", "figures", "table")}
         assert set(fragments) == {"heading", "buttons", "tabs", "facts", *pictured, *PARTS}
         assert not over
@@ -252,7 +252,7 @@ class TestLive:
     def test_it_is_over_once_the_batch_has_ended_with_exact_figures(self, service, browse) -> None:
         batch_id, group = batch_of(service, 3)
         service.tracker.ack(group)
-        browser = browse(streams=False)
+        browser = browse()
         assert live(browser, batch_id)[1]
         assert "data-live" not in browser.get(f"/batches/{batch_id}").text
 
@@ -279,4 +279,4 @@ class TestLive:
         assert watched.read().details.missing.ranges[0].start == 50
 
     def test_an_unknown_batch_is_told_as_trouble(self, browse) -> None:
-        assert "event: trouble" in browse(streams=False).get("/live/batches/17").text
+        assert "event: trouble" in browse().get("/live/batches/17").text

@@ -130,7 +130,7 @@ def test_a_registration_shows_all_that_is_known(service, queue, browse) -> None:
 
 def test_the_live_view_follows_heartbeats(service, queue, browse) -> None:
     registered(service, queue, "vin-1", region="eu")
-    browser = browse(streams=False)
+    browser = browse()
     page = browser.get("/directory/cars?attribute=region%3Deu").text
     address = live_of(page)
     assert address == "/live/directory/cars?attribute=region%3Deu"

@@ -141,7 +141,7 @@ def calls() -> Calls:
 @pytest.fixture(scope="module")
 def browser(gallery: Gallery, calls: Calls) -> TestClient:
     """Looks at a console that is below a path."""
-    options = Options(sessions=False, write=True, streams=False, root="/ui")
+    options = Options(sessions=False, write=True, root="/ui")
     fanin = calls.of(gallery.service.services)
     return TestClient(console(fanin, options, now=gallery.service.clock.now), follow_redirects=False)
 

@@ -102,7 +102,7 @@ def test_what_is_missing_of_a_large_frame_is_listed_once(service, browse) -> Non
     """A page of it may read 500 rows, so the live view shows its progress alone."""
     # Given a frame of a billion envelopes
     frame_id = opened(service, 1_000_000_000)
-    browser = browse(streams=False)
+    browser = browse()
     # Then its page lists what is missing, from the beginning on
     page = browser.get(f"/frames/{frame_id}").text
     said = words(page)
@@ -112,7 +112,7 @@ def test_what_is_missing_of_a_large_frame_is_listed_once(service, browse) -> Non
     # And its live view does not read that again
     address = live_of(page)
     calls = Calls(service)
-    told = browse(streams=False).get(address).text
+    told = browse().get(address).text
     assert "0 of 1,000,000,000" in told
     assert "Envelopes" not in told
     assert calls == {"ledger.status": 1}
@@ -120,7 +120,7 @@ def test_what_is_missing_of_a_large_frame_is_listed_once(service, browse) -> Non
 
 def test_the_live_view_shows_the_same_and_ends_with_the_frame(service, browse) -> None:
     frame_id = opened(service, 2)
-    browser = browse(streams=False)
+    browser = browse()
     page = browser.get(f"/frames/{frame_id}").text
     address = live_of(page)
     told = browser.get(address).text

@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 
 from fanin.app.ports.words import ItemClaim, WordKey
 from fanin.console import Options, console
-from fanin.console.pages.picture import NodeAsked, view
 from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch
 from fanin.domain.ids import Group
 from fanin.domain.marks import ItemRange
@@ -248,10 +247,10 @@ class TestSquares:
 
 class TestLive:
     def follow(self, service: InMemoryService, address: str) -> Iterator[dict[str, str]]:
-        options = Options(sessions=False, streams=False)
+        options = Options(sessions=False)
         browser = TestClient(console(service.services, options, now=service.clock.now))
         for line in browser.get(address).text.splitlines():
-            if line.startswith("data: ") and line != "data: {}":
+            if line.startswith("data: "):
                 yield json.loads(line.removeprefix("data: "))
 
     def test_changes_attributes_and_texts_alone(self, service, opened) -> None:
@@ -287,14 +286,13 @@ class TestLive:
 
     def test_is_over_when_the_batch_has_ended(self, service, opened) -> None:
         batch, group = opened(100)
-        shared = console(service.services, Options(sessions=False), now=service.clock.now).state.console
-        asked = NodeAsked(batch.batch_id)
+        address = f"/live/batches/{batch.batch_id}/picture"
 
-        first, again = view(shared, asked), view(shared, asked)
+        first, again = list(self.follow(service, address)), list(self.follow(service, address))
         service.tracker.ack(group[3])
-        moved = view(shared, asked)
+        moved = list(self.follow(service, address))
         service.services.ledger.cancel(batch.batch_id)
-        ended = view(shared, asked)
+        ended = list(self.follow(service, address))
 
-        assert first.facts == again.facts != moved.facts != ended.facts
-        assert [one.over for one in (first, moved, ended)] == [False, False, True]
+        assert first == again != moved != ended
+        assert [{} in one for one in (first, moved, ended)] == [False, False, True]

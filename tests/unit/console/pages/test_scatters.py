@@ -220,7 +220,7 @@ def test_an_address_that_no_browser_should_open_is_not_followed(service, queue, 
 
 def test_the_live_view_shows_the_same_and_ends_with_the_scatter(service, queue, browse) -> None:
     batch_id, items = scattered(service, queue, user_key="weekly")
-    browser = browse(streams=False)
+    browser = browse()
     page = browser.get(f"/scatters/{batch_id}").text
     address = live_of(page)
     assert "event: over" not in browser.get(address).text

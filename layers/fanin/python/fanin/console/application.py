@@ -17,7 +17,6 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from fanin.app.api import Fanin
-from fanin.console.feeds import Feeds
 from fanin.console.guard import HEADERS, NEVER_STORED, STORED_FOR_A_YEAR, Guard
 from fanin.console.options import Options
 from fanin.console.pages import (
@@ -53,7 +52,6 @@ def console(
     options: Options | None = None,
     *,
     now: Callable[[], int] | None = None,
-    feeds: Feeds | None = None,
 ) -> Starlette:
     """Make a console.
 
@@ -61,14 +59,13 @@ def console(
         fanin: the eight services that it shows.
         options: what it may do, and where it is served.
         now: tells the time, ms since the epoch; the machine's by default.
-        feeds: the readers of live views.
 
     Returns:
         The application; ``state.console`` has what its pages share.
     """
     options = options or Options()
     given = {} if now is None else {"now": now}
-    shared = Console(fanin, options, feeds=feeds, **given)
+    shared = Console(fanin, options, **given)
     served: list[BaseRoute] = [*ROUTES, Mount("/static", _Static(directory=HERE / "static"))]
     app = Starlette(
         routes=_below(options.root, served) if options.root else served,

@@ -1,7 +1,6 @@
 """The console as a function behind the API, whose authorizer decides who gets here.
 
-A function cannot keep an answer open, so live views are asked for again and again. Nothing that
-matters is kept between two answers, since another process may give the next one.
+Nothing that matters is kept between two answers, since another process may give the next one.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def _served() -> Mangum:
         sessions=False,
         cookie=COOKIE,
         secure=True,
-        streams=False,
+        every=5.0,
     )
     _log_actions(variables.get("POWERTOOLS_LOG_LEVEL", "INFO"))
     pages = console(Services(wiring.connect(settings)), options)

@@ -22,7 +22,7 @@ class Options:
         cookie: name of the session's cookie. Cookies are shared by all ports of a host, so the port is part
             of it.
         secure: whether browsers must send that cookie over encrypted connections only.
-        streams: whether an answer may stay open. Without that, a live view gets one event for each request.
+        every: seconds until a page asks for what is new while something changes.
     """
 
     name: str = "fanin"
@@ -34,4 +34,4 @@ class Options:
     sessions: bool = True
     cookie: str = "fanin_ui"
     secure: bool = False
-    streams: bool = True
+    every: float = 1.0

@@ -98,29 +98,21 @@ def serve(
                 timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             ),
             started,
-            shared.feeds.close,
         )
         server.run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it answers requests, and ends answers that stay open before it stops."""
+    """A server that says when it answers requests."""
 
-    def __init__(
-        self, config: uvicorn.Config, started: Callable[[], None], ending: Callable[[], None]
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
         self._when_started = started
-        self._before_the_end = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._when_started()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._before_the_end()
-        await super().shutdown(sockets)
 
 
 @contextmanager

@@ -14,10 +14,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from fanin.app.api import Fanin
 from fanin.console.actions.log import Log
-from fanin.console.feeds import Feeds, View, events
+from fanin.console.feeds import ID, View, events
 from fanin.console.options import Options
 from fanin.console.rendering import Templates
 from fanin.console.samples import Samples
@@ -83,7 +84,6 @@ class Console:
         now: tells the time, ms since the epoch.
 
     Attributes:
-        feeds: the readers of its live views.
         samples: progress of the batches that were looked at.
         log: what its buttons did.
         cache: what pages keep from one read to the next.
@@ -91,18 +91,10 @@ class Console:
         calls: makes calls of fanin at the same time.
     """
 
-    def __init__(
-        self,
-        fanin: Fanin,
-        options: Options,
-        *,
-        now: Callable[[], int] = _now,
-        feeds: Feeds | None = None,
-    ) -> None:
+    def __init__(self, fanin: Fanin, options: Options, *, now: Callable[[], int] = _now) -> None:
         self.fanin = fanin
         self.options = options
         self.now = now
-        self.feeds = feeds or Feeds()
         self.samples = Samples()
         self.log = Log()
         self.cache = Cache()
@@ -140,17 +132,6 @@ class Console:
         groups: frozenset[AccessGroup] | None = request.scope.get("fanin.groups")
         return groups is None or not groups.isdisjoint(route_of(operation).groups)
 
-    def follow(self, request: Request, view: Callable[..., View], *of: Hashable) -> Response:
-        """Answer with the events of a live view.
-
-        Args:
-            request: what is answered.
-            view: reads it, given this console and what it is of; blocking.
-            of: what it is of. All who give the same share one reader.
-        """
-        read = partial(view, self, *of)
-        return events(self.feeds, (view, *of), read, streams=self.options.streams, headers=request.headers)
-
     def page(
         self, request: Request, template: str, *, status: int = HTTPStatus.OK, **values: Any
     ) -> Response:
@@ -186,6 +167,21 @@ def console_of(request: Request) -> Console:
     """The console that serves a request."""
     found: Console = request.app.state.console
     return found
+
+
+def live_of(path: str, view: Callable[[Request], View]) -> Route:
+    """The route of what is live of a page.
+
+    Args:
+        path: of the page.
+        view: reads what a request is for; blocking.
+    """
+
+    def live(request: Request) -> Response:
+        soonest = console_of(request).options.every
+        return events(partial(view, request), last=request.headers.get(ID, ""), soonest=soonest)
+
+    return Route(f"/live{path}", live)
 
 
 def status_of(error: FaninError) -> int:

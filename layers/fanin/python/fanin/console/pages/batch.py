@@ -24,7 +24,7 @@ from fanin.console.pages import picture
 from fanin.console.pages.heading import Heading, asked, heading, page_of
 from fanin.console.pages.progress import Plot, plot
 from fanin.console.samples import Sample
-from fanin.console.state import Console
+from fanin.console.state import Console, live_of
 from fanin.domain.batch import Mode
 from fanin.domain.diagnosis import Diagnosis
 from fanin.domain.reports import ErrorGroup, Missing
@@ -209,8 +209,9 @@ def _reader(console: Console, batch_id: int) -> Reader:
     return found
 
 
-def view(console: Console, batch_id: int) -> View:
-    return _reader(console, batch_id).view()
+def view(request: Request) -> View:
+    """The live parts of the page."""
+    return _reader(*asked(request)).view()
 
 
 def batch(request: Request) -> Response:
@@ -220,12 +221,7 @@ def batch(request: Request) -> Response:
     return page_of(request, "batch.html", "", shown.heading, live=live, shown=shown)
 
 
-async def live(request: Request) -> Response:
-    console, batch_id = asked(request)
-    return console.follow(request, view, batch_id)
-
-
 ROUTES: Final = (
     Route("/batches/{batch_id}", batch),
-    Route("/live/batches/{batch_id}", live),
+    live_of("/batches/{batch_id}", view),
 )

@@ -16,7 +16,7 @@ from fanin.console.actions.batches import CANCEL
 from fanin.console.actions.failures import REDRIVE
 from fanin.console.feeds import View
 from fanin.console.pages.progress import Row, rows_of
-from fanin.console.state import Console, console_of
+from fanin.console.state import Console, console_of, live_of
 from fanin.domain.batch import Batch, Kind, State
 from fanin.errors import InvalidRequest
 
@@ -192,7 +192,7 @@ def listing(console: Console, query: BatchQuery) -> BatchList:
     return BatchList(tuple(rows), cursor, looked_at)
 
 
-def view(console: Console, query: BatchQuery) -> View:
+def _view(console: Console, query: BatchQuery) -> View:
     """The live part of the list."""
     shown = listing(console, query)
     html = console.templates.macro(query.place.parts, "listing", shown, query)
@@ -236,12 +236,10 @@ def routes(place: BatchSection) -> tuple[Route, Route]:
             looked_at=LOOKED_AT,
         )
 
-    async def live(request: Request) -> Response:
-        console = console_of(request)
-        query = BatchQuery.of(request.query_params, place)
-        return console.follow(request, view, query)
+    def view(request: Request) -> View:
+        return _view(console_of(request), BatchQuery.of(request.query_params, place))
 
-    return Route(f"/{place.name}", page, name=place.name), Route(f"/live/{place.name}", live)
+    return Route(f"/{place.name}", page, name=place.name), live_of(f"/{place.name}", view)
 
 
 ROUTES: Final = routes(BATCHES)

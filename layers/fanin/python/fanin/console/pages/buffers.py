@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from fanin import names
 from fanin.console.feeds import View
-from fanin.console.state import Console, Unreadable, console_of, cursor_in
+from fanin.console.state import Console, Unreadable, console_of, cursor_in, live_of
 from fanin.domain.batch import Batch
 from fanin.domain.buffer import BufferPage, Level
 from fanin.errors import GONE, BufferNotFound
@@ -107,16 +107,18 @@ def buffer_shown(console: Console, name: str) -> ShownBuffer:
     return ShownBuffer(Gauge(level), batch)
 
 
-def view(console: Console, cursor: str | None) -> View:
+def view(request: Request) -> View:
     """The live part of the list."""
-    shown = listing(console, cursor)
+    console = console_of(request)
+    shown = listing(console, cursor_in(request))
     html = console.templates.macro("buffers_parts.html", "listing", shown)
     return View({"buffers": html}, (tuple(map(_facts, shown.gauges)), shown.unreadable))
 
 
-def view_of(console: Console, name: str) -> View:
+def view_of(request: Request) -> View:
     """The live part of the page of one buffer."""
-    shown = buffer_shown(console, name)
+    console = console_of(request)
+    shown = buffer_shown(console, request.path_params["name"])
     html = console.templates.macro("buffers_parts.html", "large", shown)
     return View({"buffer": html}, (_facts(shown.gauge), None if shown.batch is None else shown.batch.failed))
 
@@ -152,21 +154,9 @@ def buffer(request: Request) -> Response:
     )
 
 
-async def live(request: Request) -> Response:
-    console = console_of(request)
-    cursor = cursor_in(request)
-    return console.follow(request, view, cursor)
-
-
-async def live_of(request: Request) -> Response:
-    console = console_of(request)
-    name = request.path_params["name"]
-    return console.follow(request, view_of, name)
-
-
 ROUTES: Final = (
     Route("/buffers", buffers),
     Route("/buffers/{name}", buffer),
-    Route("/live/buffers", live),
-    Route("/live/buffers/{name}", live_of),
+    live_of("/buffers", view),
+    live_of("/buffers/{name}", view_of),
 )

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fanin.console.feeds import View
-from fanin.console.state import Console, console_of, cursor_in
+from fanin.console.state import Console, console_of, cursor_in, live_of
 from fanin.domain import limits
 from fanin.domain.directory import Policy, Registration
 from fanin.domain.directory import Route as EventRoute
@@ -125,8 +125,10 @@ def _routes(console: Console) -> Sequence[EventRoute]:
     return console.fanin.routing.page(limit=ROUTES_READ).routes
 
 
-def view(console: Console, query: DirectoryQuery) -> View:
+def view(request: Request) -> View:
     """The live part of the page of a topic."""
+    console = console_of(request)
+    query = DirectoryQuery.of(request.path_params["topic"], request.query_params)
     shown = topic_shown(console, query)
     html = console.templates.macro("directory_parts.html", "topic", shown, query)
     facts = tuple((one.registration.name, one.registration.until) for one in shown.listed)
@@ -162,12 +164,6 @@ def registration(request: Request) -> Response:
     console = console_of(request)
     found = console.fanin.directory.get(request.path_params["topic"], request.path_params["name"])
     return console.page(request, "registration.html", here="directory", one=listed(console, found))
-
-
-async def live(request: Request) -> Response:
-    console = console_of(request)
-    query = DirectoryQuery.of(request.path_params["topic"], request.query_params)
-    return console.follow(request, view, query)
 
 
 SHOWN_ROUTES: Final = 50
@@ -216,7 +212,7 @@ ROUTES: Final = (
     Route("/directory", directory),
     Route("/directory/{topic}", topic),
     Route("/directory/{topic}/{name}", registration),
-    Route("/live/directory/{topic}", live),
+    live_of("/directory/{topic}", view),
     Route("/routes", routes),
     Route("/routes/{name}", route),
 )

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from fanin.console.feeds import View
 from fanin.console.pages.batches import SIZES, BatchSection, routes
 from fanin.console.pages.progress import Row, sampled
-from fanin.console.state import Console, console_of, cursor_in, id_in
+from fanin.console.state import Console, console_of, cursor_in, id_in, live_of
 from fanin.domain.batch import Kind, State
 from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame
 
@@ -70,8 +70,9 @@ def frame_shown(console: Console, frame_id: int, cursor: str | None) -> ShownFra
     return ShownFrame(found, sampled(console, progress.result()), cursor)
 
 
-def view(console: Console, frame_id: int, cursor: str | None) -> View:
+def view(request: Request) -> View:
     """The live part of the page."""
+    console, frame_id, cursor = console_of(request), id_in(request), cursor_in(request)
     row = sampled(console, console.fanin.ledger.status(frame_id))
     shown = ShownFrame(Frame.of(row.batch), row, cursor)
     render: Callable[..., str] = partial(console.templates.macro, "frames_parts.html")
@@ -93,14 +94,8 @@ def frame(request: Request) -> Response:
     return console.page(request, "frame.html", here="frames", shown=shown, live=None if shown.over else live)
 
 
-async def live(request: Request) -> Response:
-    console = console_of(request)
-    frame_id, cursor = id_in(request), cursor_in(request)
-    return console.follow(request, view, frame_id, cursor)
-
-
 ROUTES: Final = (
     *routes(FRAMES),
     Route("/frames/{batch_id}", frame),
-    Route("/live/frames/{batch_id}", live),
+    live_of("/frames/{batch_id}", view),
 )

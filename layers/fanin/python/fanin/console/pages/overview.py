@@ -14,7 +14,7 @@ from starlette.routing import Route
 from fanin.console.feeds import View
 from fanin.console.pages.buffers import levels_of
 from fanin.console.pages.progress import Row, rows_of
-from fanin.console.state import Console, console_of
+from fanin.console.state import Console, console_of, live_of
 from fanin.domain import reports
 from fanin.domain.batch import LIVE, Kind, State
 from fanin.domain.buffer import Level
@@ -135,8 +135,9 @@ def _first(console: Console, state: State) -> Batches:
     return console.fanin.ledger.list(state, limit=LOOKED_AT)
 
 
-def view(console: Console) -> View:
+def view(request: Request) -> View:
     """The live part of the page."""
+    console = console_of(request)
     shown = overview(console, fresh=False)
     rows = (*(one.row for one in shown.attention), *shown.running)
     facts = (
@@ -160,13 +161,8 @@ def home(request: Request) -> Response:
     )
 
 
-async def live(request: Request) -> Response:
-    console = console_of(request)
-    return console.follow(request, view)
-
-
 ROUTES: Final = (
     Route("/", home),
     Route("/attention", troubles),
-    Route("/live/overview", live),
+    live_of("/overview", view),
 )

@@ -23,7 +23,7 @@ from fanin.console.feeds import View
 from fanin.console.pages.heading import Heading, page_of
 from fanin.console.pages.progress import Row
 from fanin.console.rendering import day, number, percent
-from fanin.console.state import Console, console_of, natural
+from fanin.console.state import Console, console_of, live_of, natural
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.ids import parse_batch_id
 from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
@@ -360,8 +360,9 @@ def fragments(console: Console, what: ShownPicture) -> Mapping[str, str]:
     }
 
 
-def view(console: Console, asked: NodeAsked) -> View:
+def view(request: Request) -> View:
     """The live part of the page."""
+    console, asked = console_of(request), NodeAsked.of(request)
     what = shown(console, asked.batch_id, asked.level, asked.number)
     return View(fragments(console, what), what.facts, over=what.batch.state.terminal)
 
@@ -377,12 +378,7 @@ def picture(request: Request) -> Response:
     return page_of(request, "picture.html", "picture", above, live=live, shown=what)
 
 
-async def live(request: Request) -> Response:
-    console, asked = console_of(request), NodeAsked.of(request)
-    return console.follow(request, view, asked)
-
-
 ROUTES: Final = (
     Route("/batches/{batch_id}/picture", picture),
-    Route("/live/batches/{batch_id}/picture", live),
+    live_of("/batches/{batch_id}/picture", view),
 )

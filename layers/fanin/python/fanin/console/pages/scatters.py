@@ -16,7 +16,7 @@ from starlette.routing import Route
 from fanin.console.feeds import View
 from fanin.console.pages.batches import SIZES, BatchSection, routes
 from fanin.console.pages.excerpts import Excerpt, excerpts, shown_json
-from fanin.console.state import Console, console_of, id_in
+from fanin.console.state import Console, console_of, id_in, live_of
 from fanin.domain.batch import Kind, State
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import FailedRecipient, GatheredReply, MissingRecipient, Scattered
@@ -120,9 +120,10 @@ def _payloads(replies: Sequence[GatheredReply]) -> list[Excerpt]:
     return excerpts(texts, most=PAYLOAD, room=REPLIES_ROOM)
 
 
-def view(console: Console, batch_id: int, cursors: Cursors) -> View:
+def view(request: Request) -> View:
     """The live part of the page."""
-    shown = scatter_shown(console, batch_id, cursors)
+    console = console_of(request)
+    shown = scatter_shown(console, id_in(request), Cursors.of(request.query_params))
     found = shown.scatter
     render = partial(console.templates.macro, "scatters_parts.html")
     return View(
@@ -156,15 +157,9 @@ def payload(request: Request) -> Response:
     return RedirectResponse(url, 303)
 
 
-async def live(request: Request) -> Response:
-    console = console_of(request)
-    batch_id, cursors = id_in(request), Cursors.of(request.query_params)
-    return console.follow(request, view, batch_id, cursors)
-
-
 ROUTES: Final = (
     *routes(SCATTERS),
     Route("/scatters/{batch_id}", scatter),
     Route("/scatters/{batch_id}/payloads/{ordinal}", payload),
-    Route("/live/scatters/{batch_id}", live),
+    live_of("/scatters/{batch_id}", view),
 )

@@ -1,4 +1,4 @@
-// Live views: one connection of server-sent events, closed while nobody looks at the page.
+// Live views: server-sent events, one an answer. The browser asks again; not while nobody looks at the page.
 
 const AGAIN_SECONDS = 30;
 const state = document.getElementById("live-state");
