@@ -133,7 +133,7 @@ def test_nothing_is_read_while_nobody_looks(
 ) -> None:
     # Given a page that is live, and another one beside it
     asked: list[Request] = []
-    page.on("request", asked.append)
+    page.on("request", lambda request: asked.append(request))
     page.goto(served.url + batch_of(items))
     live(page)
     other = page.context.new_page()

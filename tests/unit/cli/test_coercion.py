@@ -26,7 +26,7 @@ app = typer.Typer()
 @app.command()
 def show(
     name: str,
-    parsed: Annotated[int, typer.Option(parser=lambda text: len(str(text)))] = 0,
+    parsed: Annotated[int, typer.Option(parser=lambda text: len(str(text).strip("0")))] = 0,
     many: Annotated[list[int] | None, typer.Option()] = None,
     absent: str | None = None,
     number: int = 1,

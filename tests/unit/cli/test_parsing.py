@@ -5,44 +5,19 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-import typer
 
 from fanin.cli import parsing
 from fanin.domain.failures import Tolerance
-from fanin.domain.ids import MAX_BATCH_ID
 from fanin.domain.marks import Count, ItemRange
 from fanin.domain.redrives import OrdinalRange
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("90", 90), ("90s", 90), ("15m", 900), ("2h", 7_200), ("7d", 604_800), ("0s", 0)]
-)
-def test_a_duration(text, seconds):
-    assert parsing.span(text) == timedelta(seconds=seconds)
-
-
-@pytest.mark.parametrize("text", ["", "h", "-5s", "1.5h", "2 h", "2w", "1h30m", "1234567890"])
-def test_a_text_that_is_not_a_duration(text):
-    with pytest.raises(typer.BadParameter, match="write it like 90s, 15m, 2h or 7d"):
-        parsing.span(text)
-
-
-def test_a_moment_is_a_duration_or_a_time():
-    assert parsing.moment("15m") == timedelta(minutes=15)
-    assert parsing.moment("1970-01-01T00:01:00Z") == 60_000
-    assert parsing.moment("1970-01-01T01:00:00+01:00") == 0
+from fanin.errors import InvalidRequest
 
 
 def test_a_moment_that_is_over_is_a_time_or_how_long_ago():
     assert parsing.moment_past("7d") == timedelta(days=-7)
     assert parsing.moment_past("1970-01-01T00:01:00Z") == 60_000
-    with pytest.raises(typer.BadParameter, match="how long ago, like 7d"):
+    with pytest.raises(InvalidRequest, match="how long ago, like 7d"):
         parsing.moment_past("2026-11-21T09:40:00")
-
-
-def test_a_moment_without_a_zone_is_refused_with_both_forms():
-    with pytest.raises(typer.BadParameter, match=r"T09:40:00Z.* 15m"):
-        parsing.moment("2026-11-21T09:40:00")
 
 
 @pytest.mark.parametrize(
@@ -61,30 +36,23 @@ def test_a_range(text, found):
 
 @pytest.mark.parametrize("text", ["7", "7:", "7:g:", "7:g:2", "7:g:2-5", "7:g:a..b", "7:g:2..5:1"])
 def test_a_text_that_is_not_a_range(text):
-    with pytest.raises(typer.BadParameter, match=r"write BATCH:GROUP or BATCH:GROUP:FROM\.\.TO"):
+    with pytest.raises(InvalidRequest, match=r"write BATCH:GROUP or BATCH:GROUP:FROM\.\.TO"):
         parsing.item_range(text)
-
-
-def test_a_batch_id_and_its_bounds():
-    assert parsing.batch_id(str(MAX_BATCH_ID)) == MAX_BATCH_ID
-    for text in ("", "x", "-1", str(MAX_BATCH_ID + 1)):
-        with pytest.raises(typer.BadParameter):
-            parsing.batch_id(text)
 
 
 def test_a_count_names_its_batch():
     assert parsing.count("7=12") == Count(7, 12)
     for text in ("7", "7=", "7=x", "7=-1"):
-        with pytest.raises(typer.BadParameter, match="write BATCH=N"):
+        with pytest.raises(InvalidRequest, match="write BATCH=N"):
             parsing.count(text)
-    with pytest.raises(typer.BadParameter):
+    with pytest.raises(InvalidRequest):
         parsing.count("x=1")
 
 
 def test_a_quorum_is_a_whole_number_or_a_share():
     assert (parsing.quorum("5"), type(parsing.quorum("5"))) == (5, int)
     assert parsing.quorum("0.8") == 0.8
-    with pytest.raises(typer.BadParameter, match=r"a number of replies like 5, or a share like 0\.8"):
+    with pytest.raises(InvalidRequest, match=r"a number of replies like 5, or a share like 0\.8"):
         parsing.quorum("most")
 
 
@@ -92,7 +60,7 @@ def test_the_value_of_a_pair_may_be_empty_or_have_equals_signs():
     assert parsing.pair("a=b=c") == ("a", "b=c")
     assert parsing.pair("a=") == ("a", "")
     for text in ("a", "=b", ""):
-        with pytest.raises(typer.BadParameter, match="write KEY=VALUE"):
+        with pytest.raises(InvalidRequest, match="write KEY=VALUE"):
             parsing.pair(text)
 
 
@@ -111,7 +79,7 @@ def test_a_tolerance_is_a_number_or_a_share(text, sample, tolerance):
 
 @pytest.mark.parametrize(("text", "sample"), [("-1", None), ("5 %", None), ("ten", None), (None, 5)])
 def test_what_is_no_tolerance_is_refused(text, sample):
-    with pytest.raises(typer.BadParameter, match=r"is not a tolerance|needs --tolerate-failures"):
+    with pytest.raises(InvalidRequest, match=r"is not a tolerance|needs --tolerate-failures"):
         parsing.tolerated(text, sample)
 
 
@@ -129,11 +97,11 @@ def test_a_range_of_ordinals():
     ],
 )
 def test_a_number_of_thousands_of_digits_is_refused(parse):
-    with pytest.raises(typer.BadParameter):
+    with pytest.raises(InvalidRequest):
         parse("9" * 5_000)
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-0.5", "1e3", ""])
 def test_what_is_no_quorum_is_refused(text):
-    with pytest.raises(typer.BadParameter, match="is not a quorum"):
+    with pytest.raises(InvalidRequest, match="is not a quorum"):
         parsing.quorum(text)

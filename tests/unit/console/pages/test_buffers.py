@@ -7,7 +7,7 @@ import re
 import pytest
 
 from fanin.console.options import Options
-from fanin.console.pages.buffers import SHOWN, Gauge
+from fanin.console.pages.buffers import SHOWN
 from fanin.console.rendering import Templates
 from fanin.domain.buffer import Buffer, BufferPage, FailedWork, Level
 from tests.unit.console.calls import Calls
@@ -74,7 +74,6 @@ def test_consumers_that_wait_are_counted(browse, service) -> None:
     filled(service)
     Calls(service, {"buffers.status": lambda level: level_of(3, taken=0, count=-2)})
     assert "2 consumers waiting for work" in words(browse().get("/buffers/renders").text)
-    assert Gauge(level_of(3, taken=1, count=1)).consumers is None
 
 
 def level_of(pending: int, *, taken: int, count: int, limit: int = 10, draining: bool = False) -> Level:

@@ -160,7 +160,7 @@ def test_a_page_makes_four_calls_and_is_small_whatever_recipients_write(service,
     page = browse().get(f"/scatters/{batch_id}")
     # Then it is small, and was made by four calls
     assert len(page.content) < 100_000
-    assert page.text.count("<summary>JSON of 39.1 KB") == SHOWN
+    assert page.text.count("<summary>JSON of 40,004 characters") == SHOWN
     assert calls == {
         "scatters.status": 1,
         "scatters.missing_recipients": 1,

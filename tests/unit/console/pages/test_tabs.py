@@ -143,7 +143,7 @@ def test_results_are_paged_with_their_items_and_keys_and_each_is_bounded(keyed, 
     said = [words(page) for page in pages]
     assert f"5 {HOSTILE}/5 {{" in said[0]
     assert f'": {ROWS + 9}}}' in said[1]
-    assert "… 293.0 KB" in said[0]
+    assert "… of 300,002 characters" in said[0]
     assert 0 < unescape(pages[0]).count("<&>") <= EACH // 3
     assert f" 2 {HOSTILE}" not in said[0]
     assert "<script>alert" not in "".join(pages)

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from itertools import chain
 from typing import Annotated
 
 import typer
 
-from fanin.cli import parsing
-from fanin.cli.options import (
-    BatchId,
-    Cursor,
-    Deadline,
-    EveryPage,
-    KeepOption,
-    Limit,
-    Metadata,
-    Milestones,
-    MinSample,
-    OfChildren,
-    OnEndOption,
-    PageSize,
-    StallAfter,
-    ToleratedFailures,
-    TotalNames,
-    UserKey,
-    WhatOnFailure,
-    Yes,
-)
+from fanin.cli import options
+from fanin.cli.parsing import moment_past, tolerated
 from fanin.cli.session import Session, session
 from fanin.domain.batch import LIVE, Batch, ChildFailures, CloseWhen, Mode, OnDeadline, OnFailure, State
-from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
+from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, parse_batch_id
 from fanin.domain.reports import Batches
 from fanin.wire.batches import BATCH, BATCHES, EXPIRED, GROUP
+from fanin.wire.typed import whole
 
 app = typer.Typer()
 
@@ -42,24 +25,20 @@ app = typer.Typer()
 def open_batch(
     ctx: typer.Context,
     *,
-    user_key: UserKey = "",
+    user_key: options.UserKey = "",
     mode: Annotated[Mode, typer.Option(help="Track each item in a tree, or only count.")] = Mode.EXACT,
     idle_ttl: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPAN",
-            help="End the batch as orphaned after this long without activity, such as 15m or 2h.",
-        ),
+        timedelta | None,
+        options.spans("End the batch as orphaned after this long without activity, such as 15m or 2h."),
     ] = None,
     lifetime: Annotated[
-        str | None,
-        typer.Option(metavar="SPAN", help="How long the batch is kept at most, such as 30d."),
+        timedelta | None, options.spans("How long the batch is kept at most, such as 30d.")
     ] = None,
-    deadline: Deadline = None,
+    deadline: options.Deadline = None,
     on_deadline: Annotated[
         OnDeadline, typer.Option(help="What to do at the deadline.")
     ] = OnDeadline.TIME_OUT,
-    limit: Limit = None,
+    limit: options.Limit = None,
     parent_item: Annotated[
         str | None,
         typer.Option(
@@ -69,25 +48,30 @@ def open_batch(
     retry_of: Annotated[
         int | None,
         typer.Option(
-            parser=parsing.batch_id, metavar="BATCH", help="Batch whose failed items this batch retries."
+            parser=parse_batch_id, metavar="BATCH", help="Batch whose failed items this batch retries."
         ),
     ] = None,
-    stall_after: StallAfter = None,
-    metadata: Metadata = None,
-    keep: KeepOption = None,
-    on_failure: WhatOnFailure = OnFailure.DONE,
-    child_failures: OfChildren = ChildFailures.FAIL,
-    tolerate_failures: ToleratedFailures = None,
-    min_sample: MinSample = None,
-    on_end: OnEndOption = None,
-    total: TotalNames = None,
+    stall_after: options.StallAfter = None,
+    metadata: options.Metadata = None,
+    keep: options.KeepOption = None,
+    on_failure: options.WhatOnFailure = OnFailure.DONE,
+    child_failures: options.OfChildren = ChildFailures.FAIL,
+    tolerate_failures: options.ToleratedFailures = None,
+    min_sample: options.MinSample = None,
+    on_end: options.OnEndOption = None,
+    total: options.TotalNames = None,
     results: Annotated[
         bool, typer.Option("--results", help="Keep the results of items; `fanin results` writes them.")
     ] = False,
     max_items: Annotated[
-        str | None, typer.Option(metavar="N", help="Most items that it takes in all, such as 10k.")
+        int | None,
+        typer.Option(
+            parser=lambda text: whole(text, 1, MAX_ITEMS),
+            metavar="N",
+            help="Most items that it takes in all, such as 10k.",
+        ),
     ] = None,
-    milestones: Milestones = None,
+    milestones: options.Milestones = None,
     key: Annotated[
         str | None,
         typer.Option(help="Idempotency key: repeating the command with it returns the same batch."),
@@ -98,24 +82,24 @@ def open_batch(
     batch = run.tracker.open(
         user_key=user_key,
         mode=mode,
-        idle_ttl=parsing.span(idle_ttl) if idle_ttl else None,
-        lifetime=parsing.span(lifetime) if lifetime else None,
-        deadline=parsing.moment(deadline) if deadline else None,
+        idle_ttl=idle_ttl,
+        lifetime=lifetime,
+        deadline=deadline,
         on_deadline=on_deadline,
         limit=limit,
         parent_item=parent_item,
         retry_of=retry_of,
-        stall_after=parsing.span(stall_after) if stall_after else None,
-        metadata=dict(map(parsing.pair, metadata or ())),
+        stall_after=stall_after,
+        metadata=dict(metadata or ()),
         keep=keep,
         on_failure=on_failure,
         child_failures=child_failures,
-        tolerated_failures=parsing.tolerated(tolerate_failures, min_sample),
-        on_end=[parsing.target(text) for text in on_end or ()],
+        tolerated_failures=tolerated(tolerate_failures, min_sample),
+        on_end=on_end or (),
         totals=total or (),
         results=results,
-        max_items=None if max_items is None else parsing.whole(max_items, 1, MAX_ITEMS),
-        milestones=parsing.percents(milestones) if milestones else (),
+        max_items=max_items,
+        milestones=milestones or (),
         key=key,
     )
     run.answer(BATCH.encode(batch), str(batch.batch_id))
@@ -124,9 +108,14 @@ def open_batch(
 @app.command()
 def add(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: options.BatchId,
     count: Annotated[
-        str, typer.Argument(metavar="N", help="Number of items, such as 1000, 1_000, 1e6 or 10k.")
+        int,
+        typer.Argument(
+            parser=lambda text: whole(text, 1, MAX_COUNT),
+            metavar="N",
+            help="Number of items, such as 1000, 1_000, 1e6 or 10k.",
+        ),
     ],
     key: Annotated[
         str | None, typer.Option(help="Idempotency key: repeating the command with it adds nothing more.")
@@ -138,7 +127,7 @@ def add(
     The item ids are BATCH:GROUP:0 to BATCH:GROUP:N-1.
     """
     run = session(ctx)
-    group = run.tracker.add(batch, parsing.whole(count, 1, MAX_COUNT), key=key)
+    group = run.tracker.add(batch, count, key=key)
     if ids and not run.as_json:
         for item in group:
             typer.echo(item)
@@ -149,7 +138,7 @@ def add(
 @app.command()
 def close(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: options.BatchId,
     when: Annotated[
         CloseWhen,
         typer.Option(help="When it takes no more: now, or once all that its own items add is done, too."),
@@ -162,7 +151,7 @@ def close(
 
 
 @app.command()
-def cancel(ctx: typer.Context, batch: BatchId) -> None:
+def cancel(ctx: typer.Context, batch: options.BatchId) -> None:
     """Cancel a batch; a batch that has ended stays as it is."""
     run = session(ctx)
     row = run.tracker.cancel(batch)
@@ -172,13 +161,13 @@ def cancel(ctx: typer.Context, batch: BatchId) -> None:
 @app.command()
 def change(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: options.BatchId,
     *,
-    deadline: Deadline = None,
-    tolerate_failures: ToleratedFailures = None,
-    min_sample: MinSample = None,
-    stall_after: StallAfter = None,
-    milestones: Milestones = None,
+    deadline: options.Deadline = None,
+    tolerate_failures: options.ToleratedFailures = None,
+    min_sample: options.MinSample = None,
+    stall_after: options.StallAfter = None,
+    milestones: options.Milestones = None,
 ) -> None:
     """Change the deadline, the tolerated failures, the stall time or the milestones of a live batch.
 
@@ -187,10 +176,10 @@ def change(
     run = session(ctx)
     row = run.tracker.change(
         batch,
-        deadline=parsing.moment(deadline) if deadline else None,
-        tolerated_failures=parsing.tolerated(tolerate_failures, min_sample),
-        stall_after=parsing.span(stall_after) if stall_after else None,
-        milestones=None if milestones is None else parsing.percents(milestones),
+        deadline=deadline,
+        tolerated_failures=tolerated(tolerate_failures, min_sample),
+        stall_after=stall_after,
+        milestones=milestones,
     )
     run.answer(BATCH.encode(row), str(row.state))
 
@@ -213,17 +202,16 @@ def list_batches(
     parent: Annotated[
         int | None,
         typer.Option(
-            parser=parsing.batch_id,
+            parser=parse_batch_id,
             metavar="BATCH",
             help="List the batches that are nested in this one, those with failures first.",
         ),
     ] = None,
-    limit: PageSize = 100,
-    cursor: Cursor = None,
-    every: EveryPage = False,
+    limit: options.PageSize = 100,
+    cursor: options.Cursor = None,
+    every: options.EveryPage = False,
     progress: Annotated[
-        bool,
-        typer.Option("--progress", help="Ask how far each live batch is: a request for each."),
+        bool, typer.Option("--progress", help="Ask how far each live batch is: a request for each.")
     ] = False,
 ) -> None:
     """List the live batches, or those in a state, with a user key or a parent, the newest first.
@@ -290,9 +278,9 @@ def expire(
     ] = None,
     batch: Annotated[
         int | None,
-        typer.Option(parser=parsing.batch_id, metavar="BATCH", help="Remove this batch, which has ended."),
+        typer.Option(parser=parse_batch_id, metavar="BATCH", help="Remove this batch, which has ended."),
     ] = None,
-    yes: Yes = False,
+    yes: options.Yes = False,
 ) -> None:
     """Clean up: end idle live batches as orphaned, and remove ended ones.
 
@@ -306,7 +294,7 @@ def expire(
     elif batch is None and state is not None and idle_since is not None:
         what = "Remove" if state.terminal else "End"
         run.confirm(f"{what} all batches that are {state} and idle since {idle_since}?", yes=yes)
-        expired = run.tracker.expire(state, idle_since=parsing.moment_past(idle_since))
+        expired = run.tracker.expire(state, idle_since=moment_past(idle_since))
     else:
         raise typer.BadParameter("give a STATE and --idle-since TIME, or else --batch BATCH alone")
     run.answer(EXPIRED.encode(expired), f"batches: {expired.batches}, items: {expired.items}")

@@ -67,6 +67,11 @@ class CommandGroup(TyperGroup):
                 formatter.write_dl([(name, _sentence(named[name])) for name in names])
 
 
+def group(name: str, text: str) -> typer.Typer:
+    """A group of commands; called without one, it shows its help, which begins with the text."""
+    return typer.Typer(cls=CommandGroup, name=name, help=text, no_args_is_help=True)
+
+
 def _sentence(command: Any) -> str:
     """The first sentence of a command's help."""
     whole: str = command.get_short_help_str(limit=1_000)

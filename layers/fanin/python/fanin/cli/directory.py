@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
 
-from fanin.cli import parsing
-from fanin.cli.commands import CommandGroup
+from fanin.cli import options
+from fanin.cli.commands import group
 from fanin.cli.listing import FactSheet, Table
-from fanin.cli.options import Cursor, EveryPage, PageSize
+from fanin.cli.parsing import Pair
 from fanin.cli.session import session
 from fanin.domain.directory import Policy, PutEvent, PutRoute, Register, Registration, Registrations
 from fanin.wire import patterns as wire
 from fanin.wire.json_types import encode_time
 
 app = typer.Typer()
-directory = typer.Typer(
-    cls=CommandGroup,
-    name="directory",
-    help="The directory of instances and their queues.",
-    no_args_is_help=True,
-)
-route_ = typer.Typer(
-    cls=CommandGroup,
-    name="route",
-    help="Content-based routing: which events go to which topic.",
-    no_args_is_help=True,
-)
+directory = group("directory", "The directory of instances and their queues.")
+route_ = group("route", "Content-based routing: which events go to which topic.")
 app.add_typer(directory)
 app.add_typer(route_)
 
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        parsed = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"expected a JSON object; this is not JSON: {error}") from None
+    if not isinstance(parsed, dict):
+        raise typer.BadParameter(f"expected a JSON object, in braces, not {text}")
+    return parsed
+
+
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Topic that the instance listens to.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the instance within the topic.")]
-Attributes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--attribute", "-a", metavar="NAME=VALUE", help="Attribute of the instance; may be repeated."
-    ),
-]
-Having = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--attribute", "-a", metavar="NAME=VALUE", help="Only instances with this attribute; may be repeated."
-    ),
-]
+Attributes = Annotated[list[Pair] | None, options.pairs("Attribute of the instances", "--attribute", "-a")]
 
 
 @directory.command()
@@ -59,16 +50,12 @@ def register(
     *,
     attributes: Attributes = None,
     lease: Annotated[
-        str,
-        typer.Option(
-            metavar="SPAN", help="Lifetime of the registration unless it is renewed, such as 90s or 1h."
-        ),
-    ] = "1h",
+        timedelta, options.spans("Lifetime of the registration unless it is renewed, such as 90s.", "1h")
+    ] = timedelta(hours=1),
 ) -> None:
     """Register an instance; repeating the command renews its lease or changes its queue."""
     run = session(ctx)
-    seconds = int(parsing.span(lease).total_seconds())
-    wanted = Register(topic, name, channel, dict(map(parsing.pair, attributes or ())), seconds)
+    wanted = Register(topic, name, channel, dict(attributes or ()), int(lease.total_seconds()))
     registration = run.tracker.directory.register(wanted)
     run.answer(wire.REGISTRATION.encode(registration), f"until {encode_time(registration.until)}")
 
@@ -100,14 +87,14 @@ def list_topic(
     ctx: typer.Context,
     topic: Topic,
     *,
-    attributes: Having = None,
-    limit: PageSize = 100,
-    cursor: Cursor = None,
-    every: EveryPage = False,
+    attributes: Attributes = None,
+    limit: options.PageSize = 100,
+    cursor: options.Cursor = None,
+    every: options.EveryPage = False,
 ) -> None:
     """List the registrations in a topic that have all the given attributes."""
     run = session(ctx)
-    directory, wanted = run.tracker.directory, dict(map(parsing.pair, attributes or ()))
+    directory, wanted = run.tracker.directory, dict(attributes or ())
     if every:
         page = Registrations(tuple(directory.members(topic, wanted)))
     else:
@@ -133,14 +120,17 @@ def put(
     topic: Annotated[
         str, typer.Argument(metavar="TOPIC", help="Topic whose registrations get the matching events.")
     ],
-    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="EventBridge event pattern, as JSON.")],
+    pattern: Annotated[
+        dict[str, Any],
+        typer.Argument(parser=_object, metavar="PATTERN", help="EventBridge event pattern, as JSON."),
+    ],
     *,
     policy: Annotated[Policy, typer.Option(help="Which of the registrations get an event.")] = Policy.ALL,
-    attributes: Having = None,
+    attributes: Attributes = None,
 ) -> None:
     """Create or change a route, and print its name."""
     run = session(ctx)
-    wanted = PutRoute(name, _object(pattern), topic, policy, dict(map(parsing.pair, attributes or ())))
+    wanted = PutRoute(name, pattern, topic, policy, dict(attributes or ()))
     route = run.tracker.routing.put(wanted)
     run.answer(wire.ROUTE.encode(route), route.name)
 
@@ -157,7 +147,7 @@ def show_route(ctx: typer.Context, name: RouteName) -> None:
 
 
 @route_.command("list")
-def list_routes(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
+def list_routes(ctx: typer.Context, *, limit: options.PageSize = 100, cursor: options.Cursor = None) -> None:
     """List the routes."""
     run = session(ctx)
     page = run.tracker.routing.page(cursor=cursor, limit=limit)
@@ -182,20 +172,11 @@ def send(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="Source of the event: a name of your own.")],
     detail_type: Annotated[str, typer.Argument(metavar="TYPE", help="Detail type of the event.")],
     detail: Annotated[
-        str, typer.Argument(metavar="DETAIL", help="Detail of the event, as a JSON object.")
-    ] = "{}",
+        dict[str, Any] | None,
+        typer.Argument(parser=_object, metavar="DETAIL", help="Detail of the event, as a JSON object."),
+    ] = None,
 ) -> None:
     """Put an event on the bus, to be routed, and print its correlation id."""
     run = session(ctx)
-    sent = run.tracker.routing.publish(PutEvent(source, detail_type, _object(detail)))
+    sent = run.tracker.routing.publish(PutEvent(source, detail_type, detail or {}))
     run.answer(wire.SENT.encode(sent), sent.correlation_id)
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        parsed = json.loads(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"expected a JSON object; this is not JSON: {error}") from None
-    if not isinstance(parsed, dict):
-        raise typer.BadParameter(f"expected a JSON object, in braces, not {text}")
-    return parsed

@@ -14,23 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 
-from fanin.cli import parsing
+from fanin.cli import options, parsing
 from fanin.cli.exits import ExitCode
-from fanin.cli.options import (
-    BatchId,
-    Deadline,
-    FailOnFailures,
-    KeepOption,
-    Limit,
-    Metadata,
-    Milestones,
-    MinSample,
-    OnEndOption,
-    ToleratedFailures,
-    TotalNames,
-    UserKey,
-    WhatOnFailure,
-)
 from fanin.cli.rows import MalformedRow, RowFormat, RowReading, bodies, format_of, guessed, unpacked
 from fanin.cli.sending import SendMeter, again, all_sent, send, stopped
 from fanin.cli.session import Session, session
@@ -92,17 +77,17 @@ def fanout(
     kind: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
-    user_key: UserKey = "",
-    deadline: Deadline = None,
-    limit: Limit = None,
-    metadata: Metadata = None,
-    keep: KeepOption = None,
-    on_failure: WhatOnFailure = OnFailure.DONE,
-    tolerate_failures: ToleratedFailures = None,
-    min_sample: MinSample = None,
-    on_end: OnEndOption = None,
-    total: TotalNames = None,
-    milestones: Milestones = None,
+    user_key: options.UserKey = "",
+    deadline: options.Deadline = None,
+    limit: options.Limit = None,
+    metadata: options.Metadata = None,
+    keep: options.KeepOption = None,
+    on_failure: options.WhatOnFailure = OnFailure.DONE,
+    tolerate_failures: options.ToleratedFailures = None,
+    min_sample: options.MinSample = None,
+    on_end: options.OnEndOption = None,
+    total: options.TotalNames = None,
+    milestones: options.Milestones = None,
     key: Annotated[
         str | None,
         typer.Option(
@@ -116,7 +101,7 @@ def fanout(
     ] = 0,
     fair: Fair = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the batch has ended.")] = False,
-    fail_on_failures: FailOnFailures = False,
+    fail_on_failures: options.FailOnFailures = False,
 ) -> None:
     """Send each row of a file to a queue, as a batch.
 
@@ -153,13 +138,13 @@ def fanout(
                 user_key=user_key,
                 deadline=ends_at,
                 limit=limit,
-                metadata=dict(map(parsing.pair, metadata or ())),
+                metadata=dict(metadata or ()),
                 keep=keep,
                 on_failure=on_failure,
                 tolerated_failures=tolerated,
-                on_end=[parsing.target(text) for text in on_end or ()],
+                on_end=on_end or (),
                 totals=total or (),
-                milestones=parsing.percents(milestones) if milestones else (),
+                milestones=milestones or (),
                 key=named,
                 on_error="leave",
             )
@@ -202,7 +187,7 @@ def fanout(
 def resend(
     ctx: typer.Context,
     *,
-    batch: BatchId,
+    batch: options.BatchId,
     file: RowsFile,
     queue: QueueUrl,
     kind: Format = None,
@@ -314,9 +299,8 @@ def _as_new(
             return batch.id, failed.sent, failed.items
 
 
-def _ends_at(deadline: str | None, key: str | None) -> int | None:
+def _ends_at(ends_at: timedelta | int | None, key: str | None) -> int | None:
     """The deadline, in milliseconds since 1970: the same if the command is repeated."""
-    ends_at = parsing.moment(deadline) if deadline else None
     if not isinstance(ends_at, timedelta):
         return ends_at
     if key is not None:

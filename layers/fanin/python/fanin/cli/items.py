@@ -12,15 +12,24 @@ from fanin.cli import parsing
 from fanin.cli.exits import code_of
 from fanin.cli.options import TotalValues
 from fanin.cli.session import Session, lines_of_stdin, session
-from fanin.domain.marks import Done, Failure, Mark, Marked, Receipt
+from fanin.domain.marks import Count, Done, Failure, ItemRange, Mark, Marked, Receipt
 from fanin.errors import FaninError, PartlyMarked
 from fanin.wire.marks import MARKED
 
 app = typer.Typer()
 
 Items = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="ITEM...", help="Item ids; - reads them from stdin, one a line."),
+    list[str] | None, typer.Argument(metavar="ITEM...", help="Item ids; - reads them from stdin, one a line.")
+]
+Ranges = Annotated[
+    list[ItemRange] | None,
+    typer.Option(
+        "--range",
+        parser=parsing.item_range,
+        metavar="BATCH:GROUP[:FROM..TO]",
+        help="All items of a group, or those with FROM <= i < TO, as `fanin missing` prints them; may be"
+        " repeated.",
+    ),
 ]
 
 
@@ -28,18 +37,14 @@ Items = Annotated[
 def ack(
     ctx: typer.Context,
     items: Items = None,
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--range",
-            metavar="BATCH:GROUP[:FROM..TO]",
-            help="All items of a group, or those from FROM up to, not including, TO; may be repeated.",
-        ),
-    ] = None,
+    ranges: Ranges = None,
     counts: Annotated[
-        list[str] | None,
+        list[Count] | None,
         typer.Option(
-            "--count", metavar="BATCH=N", help="Count N items of an estimated batch as done; may be repeated."
+            "--count",
+            parser=parsing.count,
+            metavar="BATCH=N",
+            help="Count N items of an estimated batch as done; may be repeated.",
         ),
     ] = None,
     total: TotalValues = None,
@@ -49,26 +54,17 @@ def ack(
     --range b:g:0..10 means the first ten items of group b:g, --range b:g:10.. all others. A line of stdin
     may have an item id, a tab, and what this item adds to totals: rows=812 cents=-5.
     """
-    spans = [parsing.item_range(text) for text in ranges or ()]
-    numbers = [parsing.count(text) for text in counts or ()]
-    _need(items, spans, numbers)
+    _need(items, ranges, counts)
     run = session(ctx)
     named = _done(_named(items), _for_one(items, total))
-    _answer(run, lambda: run.tracker.ack(chain(named, spans, numbers)))
+    _answer(run, lambda: run.tracker.ack(chain(named, ranges or (), counts or ())))
 
 
 @app.command()
 def fail(
     ctx: typer.Context,
     items: Items = None,
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--range",
-            metavar="BATCH:GROUP[:FROM..TO]",
-            help="All items of a group, or a range as `fanin missing` prints it; may be repeated.",
-        ),
-    ] = None,
+    ranges: Ranges = None,
     reason: Annotated[str, typer.Option(help="Why the items failed; `fanin failures` lists it.")] = "",
     total: TotalValues = None,
 ) -> None:
@@ -77,11 +73,10 @@ def fail(
     A line of stdin may have an item id, a tab and a reason for this item; after another tab, what this item
     adds to totals: rows=812 cents=-5.
     """
-    spans = [parsing.items(text) for text in ranges or ()]
-    _need(items, spans)
+    _need(items, ranges)
     run = session(ctx)
     totals = _for_one(items, total, ", a tab, a reason")
-    lines = chain(_named(items), *spans)
+    lines = chain(_named(items), *map(parsing.items, ranges or ()))
     _answer(run, lambda: run.tracker.fail(_failures(lines, reason, totals)))
 
 

@@ -16,7 +16,7 @@ from fanin import __version__
 from fanin.cli.commands import CommandGroup, Commands
 from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.session import session
-from fanin.errors import FaninError
+from fanin.errors import FaninError, InvalidRequest
 
 _OWNER: Final = "_TyperParameter"
 _METHOD: Final = "get_runtime_param"
@@ -41,13 +41,16 @@ class Plain:
         several = param.multiple or param.nargs == -1
         if value is None:
             return () if several else None
-        if not several and isinstance(value, str):
-            parser = param.type_descriptor.parameter_info.parser
-            if parser is not None:
-                return parser(value)
-            if param.type_descriptor.annotation is str:
-                return value
-        return self._typers().coerce(value, param=param, ctx=ctx)
+        parser = param.type_descriptor.parameter_info.parser
+        if parser is None:
+            plain = not several and isinstance(value, str) and param.type_descriptor.annotation is str
+            return value if plain else self._typers().coerce(value, param=param, ctx=ctx)
+        try:
+            if several:
+                return [parser(text) for text in value]
+            return parser(value) if isinstance(value, str) else value  # a default needs no parser
+        except InvalidRequest as error:
+            raise typer.BadParameter(str(error)) from None
 
 
 def without_pydantic() -> None:
@@ -75,6 +78,7 @@ class _Fanin(CommandGroup):
     """A group whose options may come before or after the command, and whose errors take one line."""
 
     def __init__(self, **attributes: Any) -> None:
+        without_pydantic()
         super().__init__(**{**attributes, "commands": Commands()})
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is Click's
@@ -197,7 +201,6 @@ def _ready_streams() -> None:
 def main() -> None:
     """Run the command line."""
     _ready_streams()
-    without_pydantic()
     app()
 
 

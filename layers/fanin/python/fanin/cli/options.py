@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from datetime import timedelta
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from fanin.cli.parsing import batch_id, ordinals
+from fanin.cli.parsing import Pair, ordinals, pair, target
 from fanin.domain.batch import ChildFailures, OnFailure
 from fanin.domain.failures import Keep
+from fanin.domain.ids import parse_batch_id
 from fanin.domain.redrives import OrdinalRange
+from fanin.domain.targets import Target
+from fanin.wire.typed import moment, percents, span
 
-BatchId: TypeAlias = Annotated[int, typer.Argument(parser=batch_id, metavar="BATCH", help="Id of the batch.")]
+
+def spans(text: str, shown: str | bool = True) -> Any:
+    """An option for a duration.
+
+    Args:
+        text: its help.
+        shown: the default, as people write it.
+    """
+    return typer.Option(parser=span, metavar="SPAN", help=text, show_default=shown)
+
+
+def pairs(text: str, *names: str, metavar: str = "NAME=VALUE") -> Any:
+    """An option for names with values, each given by an option of its own; its help, and its names."""
+    return typer.Option(*names, parser=pair, metavar=metavar, help=f"{text}; may be repeated.")
+
+
+BatchId: TypeAlias = Annotated[
+    int, typer.Argument(parser=parse_batch_id, metavar="BATCH", help="Id of the batch.")
+]
 PageSize: TypeAlias = Annotated[
     int, typer.Option("--limit", min=1, max=1_000, help="Most results on one page.")
 ]
@@ -38,28 +60,27 @@ OfOrdinals: TypeAlias = Annotated[
 
 UserKey: TypeAlias = Annotated[str, typer.Option(help="Your own name for the batch; its events contain it.")]
 Deadline: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help="Deadline: a duration from now (15m, 2h), or a time in RFC 3339."),
+    Any,  # a timedelta or ms since the epoch; Typer takes no union
+    typer.Option(
+        parser=moment, metavar="TIME", help="Deadline: a duration from now (15m, 2h), or a time in RFC 3339."
+    ),
 ]
 Milestones: TypeAlias = Annotated[
-    str | None,
+    Any,  # a tuple of percents, of any length
     typer.Option(
+        parser=percents,
         metavar="PERCENTS",
         help="Tell at these percents of its items how far it is, such as 50,90; none for no more.",
     ),
 ]
 StallAfter: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SPAN", help="Report a stall after this long without activity, such as 15m; 0 for never."
-    ),
+    timedelta | None, spans("Report a stall after this long without activity, such as 15m; 0 for never.")
 ]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", help="Most items that may be pending at a time.")
 ]
 Metadata: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--meta", metavar="KEY=VALUE", help="Metadata, which events contain; may be repeated."),
+    list[Pair] | None, pairs("Metadata, which events contain", "--meta", metavar="KEY=VALUE")
 ]
 WhatOnFailure: TypeAlias = Annotated[
     OnFailure,
@@ -87,9 +108,7 @@ MinSample: TypeAlias = Annotated[
 KeepOption: TypeAlias = Annotated[
     Keep | None,
     typer.Option(
-        "--keep",
-        help="Keep the messages of failed items, or their reasons alone.",
-        show_default="message",
+        "--keep", help="Keep the messages of failed items, or their reasons alone.", show_default="message"
     ),
 ]
 
@@ -108,8 +127,9 @@ TotalValues: TypeAlias = Annotated[
     ),
 ]
 OnEndOption: TypeAlias = Annotated[
-    list[str] | None,
+    list[Target] | None,
     typer.Option(
+        parser=target,
         metavar="[WHEN:]TYPE=WHERE",
         help="Whom to call back at the end: sqs=URL, webhook=URL, step_functions=TOKEN or"
         " durable_callback=ID, with complete: or failed: in front, or before the end with failing:, waiting:"

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from functools import wraps
-from typing import Final, ParamSpec, TypeVar
-
-import typer
+from typing import Final, NamedTuple
 
 from fanin.domain.failures import Tolerance
 from fanin.domain.ids import parse_batch_id, parse_item, parse_prefix
@@ -17,33 +14,10 @@ from fanin.domain.redrives import OrdinalRange
 from fanin.domain.targets import FIELD, Target, TargetType, When
 from fanin.domain.totals import NAME, check_values
 from fanin.errors import InvalidRequest
-from fanin.wire import typed
+from fanin.wire.typed import moment, tolerance
 
-P = ParamSpec("P")
-T = TypeVar("T")
 _DIGITS: Final = re.compile(r"[0-9]{1,30}")
 _RANGE: Final = re.compile(r"(?P<group>[^:]+:[^:]+)(?::(?P<start>[0-9]{0,30})\.\.(?P<stop>[0-9]{0,30}))?")
-
-
-def _usage(parse: Callable[P, T]) -> Callable[P, T]:
-    """Let a parser refuse a text as typer does, which says what option it is of."""
-
-    @wraps(parse)
-    def parsed(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return parse(*args, **kwargs)
-        except InvalidRequest as error:
-            raise typer.BadParameter(str(error)) from None
-
-    return parsed
-
-
-batch_id: Final = _usage(parse_batch_id)
-whole: Final = _usage(typed.whole)
-span: Final = _usage(typed.span)
-percents: Final = _usage(typed.percents)
-moment: Final = _usage(typed.moment)
-_tolerance: Final = _usage(typed.tolerance)
 
 
 def ordinal(text: str, batch: int) -> int:
@@ -53,11 +27,11 @@ def ordinal(text: str, batch: int) -> int:
     try:
         block, found = parse_item(text)
     except InvalidRequest:
-        raise typer.BadParameter(
+        raise InvalidRequest(
             f"{text!r} is not an item; write its ordinal, or its id BATCH:GROUP:INDEX"
         ) from None
     if block.batch_id != batch:
-        raise typer.BadParameter(f"item {text} is of batch {block.batch_id}, not of {batch}")
+        raise InvalidRequest(f"item {text} is of batch {block.batch_id}, not of {batch}")
     return found
 
 
@@ -75,21 +49,17 @@ def item_range(text: str) -> ItemRange:
     """Parse a range: ``BATCH:GROUP`` is the whole group, ``BATCH:GROUP:FROM..TO`` its items FROM ≤ i < TO."""
     match = _RANGE.fullmatch(text)
     if match is None:
-        raise typer.BadParameter(f"{text!r} is not a range; write BATCH:GROUP or BATCH:GROUP:FROM..TO")
+        raise InvalidRequest(f"{text!r} is not a range; write BATCH:GROUP or BATCH:GROUP:FROM..TO")
     start, stop = match["start"], match["stop"]
     return ItemRange(match["group"], int(start or 0), int(stop) if stop else None)
 
 
-def items(text: str) -> Iterator[str]:
-    """Parse a range like ``item_range``: the ids of its items."""
-    found = item_range(text)
-    try:
-        most = parse_prefix(found.group).size
-    except InvalidRequest as error:
-        raise typer.BadParameter(str(error)) from None
+def items(found: ItemRange) -> Iterator[str]:
+    """The ids of the items of a range."""
+    most = parse_prefix(found.group).size
     stop = most if found.stop is None else found.stop
     if not found.start <= stop <= most:
-        raise typer.BadParameter(f"{text!r} is not a range of the group, which has {most:,} items")
+        raise InvalidRequest(f"{found.start}..{stop} is not a range of the group, which has {most:,} items")
     return (f"{found.group}:{n}" for n in range(found.start, stop))
 
 
@@ -97,9 +67,7 @@ def ordinals(text: str) -> OrdinalRange:
     """Parse a range of ordinals: ``A..B`` is A ≤ i < B."""
     match = re.fullmatch(r"(\d{1,13})\.\.(\d{1,13})", text, re.ASCII)
     if match is None or int(match[1]) >= int(match[2]):
-        raise typer.BadParameter(
-            f"{text!r} is not a range of ordinals; write A..B, where B is one past the last"
-        )
+        raise InvalidRequest(f"{text!r} is not a range of ordinals; write A..B, where B is one past the last")
     return OrdinalRange(int(match[1]), int(match[2]))
 
 
@@ -107,24 +75,21 @@ def count(text: str) -> Count:
     """Parse a number of items that are done, without their ids: ``BATCH=N``."""
     batch, equals, number = text.partition("=")
     if not equals or not _DIGITS.fullmatch(number):
-        raise typer.BadParameter(f"{text!r} is not a count; write BATCH=N")
-    return Count(batch_id(batch), int(number))
+        raise InvalidRequest(f"{text!r} is not a count; write BATCH=N")
+    return Count(parse_batch_id(batch), int(number))
 
 
 def total(text: str) -> tuple[str, int]:
     """Parse what an item adds to a total: ``NAME=NUMBER``, such as ``rows=812``."""
     name, equals, number = text.partition("=")
     if not equals or not re.fullmatch(NAME, name):
-        raise typer.BadParameter(f"{text!r} is not a total; write NAME=NUMBER, such as rows=812")
+        raise InvalidRequest(f"{text!r} is not a total; write NAME=NUMBER, such as rows=812")
     if not re.fullmatch(r"[+-]?\d{1,32}", number, re.ASCII):
-        raise typer.BadParameter(
+        raise InvalidRequest(
             f"the value in {text!r} is not a whole number; write NAME=NUMBER, such as rows=812, with spaces"
             " between several"
         )
-    try:
-        check_values({name: int(number)})
-    except InvalidRequest as error:
-        raise typer.BadParameter(str(error)) from None
+    check_values({name: int(number)})
     return name, int(number)
 
 
@@ -132,7 +97,7 @@ def totals(texts: Iterable[str]) -> dict[str, int]:
     """Parse what an item adds to several totals, each named once."""
     pairs = [total(text) for text in texts]
     if len(named := dict(pairs)) < len(pairs):
-        raise typer.BadParameter("a total is named twice; write each once")
+        raise InvalidRequest("a total is named twice; write each once")
     return named
 
 
@@ -142,7 +107,7 @@ def quorum(text: str) -> int | float:
         return int(text)
     if re.fullmatch(r"[0-9]{0,9}\.[0-9]{1,30}", text):
         return float(text)
-    raise typer.BadParameter(
+    raise InvalidRequest(
         f"{text[:64]!r} is not a quorum; write a number of replies like 5, or a share like 0.8"
     )
 
@@ -151,9 +116,9 @@ def tolerated(text: str | None, min_sample: int | None) -> Tolerance | None:
     """Parse a number of failures, ``10``, or a share of the items that are done, ``5%``; None for any."""
     if text is None:
         if min_sample is not None:
-            raise typer.BadParameter("--min-sample needs --tolerate-failures with a share, like 5%")
+            raise InvalidRequest("--min-sample needs --tolerate-failures with a share, like 5%")
         return None
-    return _tolerance(text, min_sample)
+    return tolerance(text, min_sample)
 
 
 def target(text: str) -> Target:
@@ -165,16 +130,23 @@ def target(text: str) -> Target:
     except ValueError:
         equals = ""
     if not equals or not where:
-        raise typer.BadParameter(
+        raise InvalidRequest(
             f"{kind[:64]!r} is not a target; write TYPE=WHERE or WHEN:TYPE=WHERE, with a type of"
             f" {', '.join(TargetType)}, and {', '.join(When)}"
         )
     return Target(of, at, **{FIELD[of]: where})
 
 
-def pair(text: str) -> tuple[str, str]:
+class Pair(NamedTuple):
+    """A name and its value."""
+
+    key: str
+    value: str
+
+
+def pair(text: str) -> Pair:
     """Parse a pair: ``KEY=VALUE``; the value may contain further equals signs."""
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise typer.BadParameter(f"{text!r} is not a pair; write KEY=VALUE")
-    return key, value
+        raise InvalidRequest(f"{text!r} is not a pair; write KEY=VALUE")
+    return Pair(key, value)

@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from fanin.cli import parsing
-from fanin.cli.commands import CommandGroup
+from fanin.cli import options, parsing
+from fanin.cli.commands import group
 from fanin.cli.listing import FactSheet, Table
-from fanin.cli.options import BatchId, Cursor, EveryPage, Metadata, PageSize, TotalNames, UserKey, Yes
+from fanin.cli.parsing import Pair
 from fanin.cli.session import lines_of_stdin, session
 from fanin.client.conversions import seconds
 from fanin.domain.buffer import Level
 from fanin.domain.frames import DEFAULT_TTL, OpenFrame, Ticket
+from fanin.domain.ids import parse_batch_id
 from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
 from fanin.domain.scatter import MAX_RETRIES, Gathered, Scattered
 from fanin.wire.patterns import BUFFER, BUFFERS, CLAIMS, FRAME, GATHERED, LEVEL, RELEASED, SCATTERED, TAKEN
 
 app = typer.Typer()
-scatter = typer.Typer(
-    cls=CommandGroup,
-    name="scatter",
-    help="Scatter-gather: send a message to many recipients, and gather their replies.",
-    no_args_is_help=True,
-)
-frames = typer.Typer(
-    cls=CommandGroup, name="frame", help="Frames: guaranteed delivery of a fixed number of envelopes."
-)
-buffers = typer.Typer(
-    cls=CommandGroup,
-    name="buffer",
-    help="Bounded buffers: queues that make producers wait when they are full.",
-)
-for group in (scatter, frames, buffers):
-    app.add_typer(group)
+scatter = group("scatter", "Scatter-gather: send a message to many recipients, and gather their replies.")
+frames = group("frame", "Frames: guaranteed delivery of a fixed number of envelopes.")
+buffers = group("buffer", "Bounded buffers: queues that make producers wait when they are full.")
+for commands in (scatter, frames, buffers):
+    app.add_typer(commands)
 
 
 @scatter.command()
@@ -47,10 +38,7 @@ def start(
         str | None, typer.Option(help="Send to everyone who is registered in this topic.")
     ] = None,
     where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="Send only to registrations with this attribute; may be repeated."
-        ),
+        list[Pair] | None, options.pairs("Send only to registrations with this attribute")
     ] = None,
     to: Annotated[
         list[str] | None,
@@ -66,19 +54,20 @@ def start(
         str | None, typer.Option(help="A correlation id of your own; no running scatter may have it.")
     ] = None,
     timeout: Annotated[
-        str,
-        typer.Option(metavar="SPAN", help="Send again to those missing after this long, such as 30s or 2m."),
-    ] = "2m",
+        timedelta, options.spans("Send again to those missing after this long, such as 30s or 2m.", "2m")
+    ] = timedelta(minutes=2),
     max_retries: Annotated[int, typer.Option(help="How often to send again at most.")] = MAX_RETRIES,
     quorum: Annotated[
-        str | None,
+        float | None,
         typer.Option(
-            metavar="K|SHARE", help="End after this many replies: a number like 5, or a share like 0.8."
+            parser=parsing.quorum,
+            metavar="K|SHARE",
+            help="End after this many replies: a number like 5, or a share like 0.8.",
         ),
     ] = None,
-    user_key: UserKey = "",
-    metadata: Metadata = None,
-    total: TotalNames = None,
+    user_key: options.UserKey = "",
+    metadata: options.Metadata = None,
+    total: options.TotalNames = None,
     key: Annotated[
         str | None, typer.Option(help="Idempotency key: repeating the command with it starts nothing more.")
     ] = None,
@@ -90,14 +79,14 @@ def start(
     started = run.tracker.scatters.start(
         topic if topic is not None else list(to or ()),
         body,
-        where=dict(map(parsing.pair, where or ())),
+        where=dict(where or ()),
         type=kind,
         correlation_id=correlation_id,
-        timeout=parsing.span(timeout),
+        timeout=timeout,
         max_retries=max_retries,
-        quorum=parsing.quorum(quorum) if quorum else None,
+        quorum=quorum,
         user_key=user_key,
-        metadata=dict(map(parsing.pair, metadata or ())),
+        metadata=dict(metadata or ()),
         totals=total or (),
         key=key,
     )
@@ -105,7 +94,7 @@ def start(
 
 
 @scatter.command()
-def show(ctx: typer.Context, batch: BatchId) -> None:
+def show(ctx: typer.Context, batch: options.BatchId) -> None:
     """Show how many recipients replied, failed and are missing, counted exactly."""
     run = session(ctx)
     found = run.tracker.scatters.status(batch)
@@ -115,10 +104,10 @@ def show(ctx: typer.Context, batch: BatchId) -> None:
 @app.command()
 def replies(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: options.BatchId,
     limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="Most replies on one page.")] = 100,
-    cursor: Cursor = None,
-    every: EveryPage = False,
+    cursor: options.Cursor = None,
+    every: options.EveryPage = False,
 ) -> None:
     """List the replies to a scatter, in the order of the recipients."""
     run = session(ctx)
@@ -152,7 +141,7 @@ def _facts(found: Scattered) -> list[tuple[str, object]]:
     ]
 
 
-FrameId = Annotated[int, typer.Argument(parser=parsing.batch_id, metavar="FRAME", help="Id of the frame.")]
+FrameId = Annotated[int, typer.Argument(parser=parse_batch_id, metavar="FRAME", help="Id of the frame.")]
 
 
 @frames.command("open")
@@ -170,9 +159,9 @@ def open_frame(
         ),
     ] = "",
     ttl: Annotated[
-        str, typer.Option(metavar="SPAN", help="Request a repeat after this long without progress.")
-    ] = f"{DEFAULT_TTL}s",
-    user_key: UserKey = "",
+        timedelta, options.spans("Request a repeat after this long without progress.", f"{DEFAULT_TTL}s")
+    ] = timedelta(seconds=DEFAULT_TTL),
+    user_key: options.UserKey = "",
     key: Annotated[
         str | None,
         typer.Option(metavar="KEY", help="Idempotency key: a repeat prints the id of the same frame."),
@@ -180,15 +169,15 @@ def open_frame(
 ) -> None:
     """Open a frame of N envelopes, and print its id."""
     run = session(ctx)
-    patience = seconds(parsing.span(ttl)) or 0
-    frame = run.tracker.frames.open(
-        OpenFrame(size, source, destination, reply_to, patience, user_key), key=key
-    )
+    wanted = OpenFrame(size, source, destination, reply_to, seconds(ttl) or 0, user_key)
+    frame = run.tracker.frames.open(wanted, key=key)
     run.answer(FRAME.encode(frame), str(frame.frame_id))
 
 
 @frames.command("status")
-def frame_status(ctx: typer.Context, frame: FrameId, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
+def frame_status(
+    ctx: typer.Context, frame: FrameId, *, limit: options.PageSize = 100, cursor: options.Cursor = None
+) -> None:
     """Show the state of a frame, and its missing envelopes as half-open ranges FROM..TO."""
     run = session(ctx)
     found = run.tracker.frames.status(frame, cursor=cursor, limit=limit)
@@ -245,7 +234,7 @@ def buffer_status(ctx: typer.Context, name: Name) -> None:
 
 
 @buffers.command("list")
-def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
+def list_buffers(ctx: typer.Context, *, limit: options.PageSize = 100, cursor: options.Cursor = None) -> None:
     """List the buffers and their limits."""
     run = session(ctx)
     page = run.tracker.buffers.list(cursor=cursor, limit=limit)
@@ -336,7 +325,7 @@ def done(
 
 
 @buffers.command()
-def delete(ctx: typer.Context, name: Name, yes: Yes = False) -> None:
+def delete(ctx: typer.Context, name: Name, yes: options.Yes = False) -> None:
     """Delete a buffer and the payloads in it; asks before."""
     run = session(ctx)
     run.confirm(f"Delete the buffer {name} and the payloads in it?", yes=yes)

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from fanin.cli import parsing
 from fanin.cli.listing import Table, Value
 from fanin.cli.session import session
 from fanin.domain import limits
@@ -17,6 +16,7 @@ from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.domain.planning import CONCURRENCY, ITEM_MS, REQUESTS, WRITES, Quota, alternatives, idle, needs
 from fanin.domain.prices import DEFAULT, Prices, dollars, nearest, prices_of
 from fanin.errors import InvalidRequest
+from fanin.wire.typed import whole
 
 app = typer.Typer()
 
@@ -30,9 +30,11 @@ def plan(
     ctx: typer.Context,
     *,
     items: Annotated[
-        str,
+        int,
         typer.Argument(
-            metavar="N", help="Number of items in the batch, such as 1000000, 1_000_000, 1e6, 10k or 2.5M."
+            parser=lambda text: whole(text, 1, MAX_ITEMS),
+            metavar="N",
+            help="Number of items in the batch, such as 1000000, 1_000_000, 1e6, 10k or 2.5M.",
         ),
     ],
     together: Annotated[
@@ -107,15 +109,14 @@ def plan(
     are list prices, on demand, without free tiers. How long a function takes is assumed.
     """
     run = session(ctx)
-    count = parsing.whole(items, 1, MAX_ITEMS)
     prices = _prices(region, own)
-    more = extras(count, keys=keys, growing=growing, result_bytes=result_bytes)
-    ways = costs(count, order, together=together, rate=rate, more=more)
-    others = alternatives(count)
-    quotas = {way.way: needs(way, count, rate=rate, item_ms=item_ms) for way in ways[:_OF_CONSUMERS]}
+    more = extras(items, keys=keys, growing=growing, result_bytes=result_bytes)
+    ways = costs(items, order, together=together, rate=rate, more=more)
+    others = alternatives(items)
+    quotas = {way.way: needs(way, items, rate=rate, item_ms=item_ms) for way in ways[:_OF_CONSUMERS]}
     waiting = idle()
     document = {
-        "items": count,
+        "items": items,
         "order": order,
         "together": together,
         "rate": rate,

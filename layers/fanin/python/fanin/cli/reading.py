@@ -12,10 +12,9 @@ from typing import Annotated
 
 import typer
 
-from fanin.cli import parsing
+from fanin.cli import options, parsing
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet, Table
-from fanin.cli.options import BatchId, Cursor, EveryPage, FailOnFailures, PageSize
 from fanin.cli.session import session
 from fanin.domain.diagnosis import Diagnosis
 from fanin.domain.limits import counted
@@ -31,11 +30,11 @@ app = typer.Typer()
 @app.command()
 def status(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: options.BatchId,
     exact: Annotated[
         bool, typer.Option("--exact", help="Count exactly, however many reads that takes.")
     ] = False,
-    fail_on_failures: FailOnFailures = False,
+    fail_on_failures: options.FailOnFailures = False,
 ) -> None:
     """Show a batch and its progress."""
     from fanin.cli.tables import progress_facts
@@ -57,7 +56,7 @@ def status(
 @app.command()
 def item(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: options.BatchId,
     key: Annotated[str, typer.Option(metavar="KEY", help="The key that the item was added with.")],
 ) -> None:
     """Show the item of a key: its id, and whether it is done."""
@@ -72,10 +71,10 @@ def item(
 @app.command()
 def missing(
     ctx: typer.Context,
-    batch: BatchId,
-    limit: PageSize = 100,
-    cursor: Cursor = None,
-    every: EveryPage = False,
+    batch: options.BatchId,
+    limit: options.PageSize = 100,
+    cursor: options.Cursor = None,
+    every: options.EveryPage = False,
 ) -> None:
     """List the items that are not done, as ranges.
 
@@ -104,10 +103,10 @@ def missing(
 def failures(
     ctx: typer.Context,
     *,
-    batch: BatchId,
-    limit: PageSize = 100,
-    cursor: Cursor = None,
-    every: EveryPage = False,
+    batch: options.BatchId,
+    limit: options.PageSize = 100,
+    cursor: options.Cursor = None,
+    every: options.EveryPage = False,
     by_error: Annotated[
         bool, typer.Option("--by-error", help="Count the failures by error; reads all of them.")
     ] = False,
@@ -160,7 +159,7 @@ def failures(
 @app.command()
 def verify(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: options.BatchId,
     repair: Annotated[bool, typer.Option("--repair", help="Repair what disagrees.")] = False,
 ) -> None:
     """Recompute a batch from its items up, and say what disagrees; it writes nothing without --repair.
@@ -194,7 +193,7 @@ class Form(StrEnum):
 @app.command()
 def results(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: options.BatchId,
     form: Annotated[
         Form, typer.Option("--format", help="JSON lines, or CSV with the JSON in a column.")
     ] = Form.JSONL,
@@ -219,12 +218,11 @@ def results(
 @app.command()
 def targets(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: options.BatchId,
     redeliver: Annotated[
         bool,
         typer.Option(
-            "--redeliver",
-            help="Tell those at once that were not told yet; the batch must have ended.",
+            "--redeliver", help="Tell those at once that were not told yet; the batch must have ended."
         ),
     ] = False,
 ) -> None:
@@ -253,7 +251,10 @@ def _targets_table(targets: Sequence[TargetReport]) -> Table:
 
 @app.command()
 def attention(
-    ctx: typer.Context, limit: PageSize = 100, cursor: Cursor = None, every: EveryPage = False
+    ctx: typer.Context,
+    limit: options.PageSize = 100,
+    cursor: options.Cursor = None,
+    every: options.EveryPage = False,
 ) -> None:
     """List the batches that a person should look at, the most urgent first, each with the command that helps.
 
@@ -284,7 +285,7 @@ def attention(
 
 
 @app.command()
-def why(ctx: typer.Context, batch: BatchId) -> None:
+def why(ctx: typer.Context, batch: options.BatchId) -> None:
     """Say why a batch is not finished, the most likely reason first.
 
     It looks at the batch, its missing items and their queues, and changes nothing.

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from fanin.cli import parsing
-from fanin.cli.commands import CommandGroup
+from fanin.cli.commands import group
 from fanin.cli.exits import ExitCode
+from fanin.cli.options import pairs, spans
+from fanin.cli.parsing import Pair
 from fanin.cli.session import Session, session
 from fanin.spark.jobs import JobName
 
 if TYPE_CHECKING:
     from fanin.spark.emr.submit import JobRun, Runs
 
-app = typer.Typer(cls=CommandGroup, name="spark", help="Spark jobs on EMR Serverless.", no_args_is_help=True)
+app = group("spark", "Spark jobs on EMR Serverless.")
 
 StackOption: TypeAlias = Annotated[str, typer.Option(help="Name of the pipeline's stack.")]
 RunId: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="Id of the job run.")]
@@ -57,10 +59,7 @@ def submit(
         bool,
         typer.Option("--deployed", help="Run the fanin that the stack was deployed with; upload nothing."),
     ] = False,
-    conf: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A Spark property; may be repeated."),
-    ] = None,
+    conf: Annotated[list[Pair] | None, pairs("A Spark property")] = None,
     token: Annotated[
         str | None,
         typer.Option(help="Idempotency token: repeating the command with it starts no second run."),
@@ -68,9 +67,7 @@ def submit(
     attempts: Annotated[
         int, typer.Option(min=1, help="How often to start the job at most, until it succeeds.")
     ] = 1,
-    timeout: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="Stop the job after this long; 12h by default.")
-    ] = None,
+    timeout: Annotated[timedelta | None, spans("Stop the job after this long; 12h by default.")] = None,
     wait: WaitOption = False,
 ) -> None:
     """Run a job on EMR Serverless, and print the id of the run.
@@ -105,9 +102,9 @@ def submit(
         job=job,
         arguments=arguments,
         package=package,
-        conf=dict(map(parsing.pair, conf or ())),
+        conf=dict(conf or ()),
         attempts=attempts,
-        timeout=parsing.span(timeout) if timeout else None,
+        timeout=timeout,
         **named,
     )
     runs = _runs(stack)

@@ -12,19 +12,17 @@ from urllib.parse import urlsplit
 
 import typer
 
-from fanin.cli.commands import CommandGroup
+from fanin.cli.commands import group
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet, Table
-from fanin.cli.parsing import batch_id
 from fanin.cli.session import Session, session
+from fanin.domain.ids import parse_batch_id
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
 app = typer.Typer()
-local = typer.Typer(
-    cls=CommandGroup, help="The whole service on this machine, on an emulator of AWS.", no_args_is_help=True
-)
-app.add_typer(local, name="local")
+local = group("local", "The whole service on this machine, on an emulator of AWS.")
+app.add_typer(local)
 
 
 @local.command()
@@ -203,7 +201,7 @@ def restore(
     *,
     batches: Annotated[
         list[int] | None,
-        typer.Option("--batch", parser=batch_id, metavar="BATCH", help="Only this batch; repeatable."),
+        typer.Option("--batch", parser=parse_batch_id, metavar="BATCH", help="Only this batch; repeatable."),
     ] = None,
     replace: Annotated[
         bool,

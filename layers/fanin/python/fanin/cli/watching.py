@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fanin.cli.session import Session
@@ -20,12 +21,12 @@ from typing import Annotated
 
 import typer
 
-from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet
-from fanin.cli.options import FailOnFailures
+from fanin.cli.options import FailOnFailures, spans
 from fanin.cli.session import session
 from fanin.domain.batch import Batch
+from fanin.domain.ids import parse_batch_id
 from fanin.wire.batches import PROGRESS
 
 app = typer.Typer()
@@ -241,7 +242,7 @@ def watch(
     *,
     batches: Annotated[
         list[int] | None,
-        typer.Argument(parser=parsing.batch_id, metavar="BATCH...", help="Ids of the batches."),
+        typer.Argument(parser=parse_batch_id, metavar="BATCH...", help="Ids of the batches."),
     ] = None,
     user_key: Annotated[
         str | None,
@@ -251,9 +252,7 @@ def watch(
         ),
     ] = None,
     every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between two requests.")] = 1.0,
-    timeout: Annotated[
-        str | None, typer.Option(metavar="SPAN", help="Stop watching after this long, and exit with 1.")
-    ] = None,
+    timeout: Annotated[timedelta | None, spans("Stop watching after this long, and exit with 1.")] = None,
     fail_on_failures: FailOnFailures = False,
 ) -> None:
     """Watch batches until all of them have ended.
@@ -270,7 +269,7 @@ def watch(
         raise typer.BadParameter("nothing to watch is given; pass the id of a BATCH, or --user-key KEY")
     if math.isnan(every):
         raise typer.BadParameter("--every is not a number of seconds; write it like 1 or 0.5")
-    patience = parsing.span(timeout).total_seconds() if timeout else None
+    patience = None if timeout is None else timeout.total_seconds()
     ids = list(dict.fromkeys(batches or ()))
     try:
         found = follow_all(run, ids, user_key=user_key, every=every, patience=patience)

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from fanin.console.actions.action import ConsoleAction
 from fanin.console.actions.subjects import SUBJECTS, offered
 from fanin.console.options import Options
+from fanin.domain.directory import Registration
 from fanin.domain.limits import TURNING
 from fanin.domain.prices import dollars
 from fanin.wire.typed import duration
@@ -27,6 +28,8 @@ QUEUE_NAME: Final = 80
 HERE: Final = Path(__file__).parent
 PLACES: Final = {"batch": "batches", "scatter": "scatters", "frame": "frames", "buffer": "batches"}
 """Kind of a batch → the part of the console that shows it."""
+SOON: Final = 0.25
+"""A lease with less than this share of it left ends soon, unless a heartbeat comes."""
 _TURNING: Final = re.compile(f"[{TURNING}]")
 
 
@@ -74,6 +77,7 @@ class Templates:
         )
         own = (number, percent, when, day, compact, clock, dollars, queue_name, error_key, code_marks)
         environment.filters.update({one.__name__: one for one in own} | {"ago": self._ago, "span": duration})
+        environment.tests["ending"] = self._ending
         environment.globals.update(
             url=self.url,
             asset=self._asset,
@@ -93,6 +97,10 @@ class Templates:
         return Markup('<time datetime="{}" title="{}" data-at="{}">{}</time>').format(
             _iso(at), day(at), at, text
         )
+
+    def _ending(self, one: Registration) -> bool:
+        """Whether a lease ends soon."""
+        return one.until - self._now() < SOON * 1000 * one.lease
 
     def _buttons(self, kind: str, found: Any) -> tuple[ConsoleAction[Any], ...]:
         """The actions that are possible for a subject of a kind; none in a console that is read-only."""

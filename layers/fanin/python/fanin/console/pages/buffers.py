@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -21,54 +20,6 @@ REJECTS: Final = (names.METRIC_BUFFER_REJECTS, names.METRICS_NAMESPACE)
 """The metric that counts refused puts, and its namespace: no call of the service says how many there were."""
 SHOWN: Final = 24
 """Buffers of a page; each is asked how full it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """How full a buffer is."""
-
-    level: Level
-
-    @property
-    def waiting(self) -> int:
-        """Payloads that nobody has taken."""
-        return self.level.pending - self.level.taken
-
-    @property
-    def free(self) -> int:
-        return max(0, self.level.buffer.limit - self.level.pending)
-
-    @property
-    def full(self) -> bool:
-        return not self.free
-
-    @property
-    def consumers(self) -> int | None:
-        """Consumers that wait for work; None where work waits for them, and nobody counts them."""
-        return -self.level.count if self.level.count <= 0 else None
-
-
-@dataclass(frozen=True, slots=True)
-class BufferList:
-    """One page of buffers.
-
-    Attributes:
-        gauges: how full they are.
-        unreadable: names of those that cannot be read: their record is damaged, or their queue is gone.
-        cursor: of the next page; None at the end.
-    """
-
-    gauges: tuple[Gauge, ...]
-    unreadable: tuple[str, ...]
-    cursor: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ShownBuffer:
-    """One buffer, and the row of its batch; None if that is gone."""
-
-    gauge: Gauge
-    batch: Batch | None
 
 
 def levels_of(console: Console, page: BufferPage) -> tuple[tuple[Level, ...], tuple[str, ...]]:
@@ -90,52 +41,53 @@ def _level(console: Console, name: str) -> Level | None:
         return None
 
 
-def listing(console: Console, cursor: str | None) -> BufferList:
-    """Read one page: one call, and one for each buffer of it."""
+def listing(console: Console, cursor: str | None) -> tuple[tuple[Level, ...], tuple[str, ...], str | None]:
+    """Read one page: one call, and one for each buffer of it.
+
+    Returns:
+        How full they are; names of those that cannot be read: their record is damaged, or their queue is
+        gone; the cursor of the next page.
+    """
     page = console.fanin.buffers.list(cursor=cursor, limit=SHOWN)
-    levels, unreadable = levels_of(console, page)
-    return BufferList(tuple(map(Gauge, levels)), unreadable, page.cursor)
+    return *levels_of(console, page), page.cursor
 
 
-def buffer_shown(console: Console, name: str) -> ShownBuffer:
-    """Read one buffer: two calls."""
+def buffer_shown(console: Console, name: str) -> tuple[Level, Batch | None]:
+    """Read one buffer, and the row of its batch, which may be gone: two calls."""
     level = console.fanin.buffers.status(name)
     try:
-        batch = console.fanin.ledger.status(level.buffer.batch_id).batch
+        return level, console.fanin.ledger.status(level.buffer.batch_id).batch
     except GONE:
-        batch = None
-    return ShownBuffer(Gauge(level), batch)
+        return level, None
 
 
 def view(request: Request) -> View:
     """The live part of the list."""
     console = console_of(request)
-    shown = listing(console, cursor_in(request))
-    html = console.templates.macro("buffers_parts.html", "listing", shown)
-    return View({"buffers": html}, (tuple(map(_facts, shown.gauges)), shown.unreadable))
+    shown = levels, unreadable, _ = listing(console, cursor_in(request))
+    html = console.templates.macro("buffers_parts.html", "listing", *shown)
+    return View({"buffers": html}, (levels, unreadable))
 
 
 def view_of(request: Request) -> View:
     """The live part of the page of one buffer."""
     console = console_of(request)
-    shown = buffer_shown(console, request.path_params["name"])
-    html = console.templates.macro("buffers_parts.html", "large", shown)
-    return View({"buffer": html}, (_facts(shown.gauge), None if shown.batch is None else shown.batch.failed))
-
-
-def _facts(one: Gauge) -> tuple[object, ...]:
-    level = one.level
-    return level.buffer, level.pending, level.taken, level.count, level.draining
+    shown = level, batch = buffer_shown(console, request.path_params["name"])
+    html = console.templates.macro("buffers_parts.html", "large", *shown)
+    return View({"buffer": html}, (level, None if batch is None else batch.failed))
 
 
 def buffers(request: Request) -> Response:
     console = console_of(request)
     cursor = cursor_in(request)
+    levels, unreadable, following = listing(console, cursor)
     return console.page(
         request,
         "buffers.html",
         here="buffers",
-        listing=listing(console, cursor),
+        levels=levels,
+        unreadable=unreadable,
+        cursor=following,
         rejects=REJECTS,
         live=console.templates.url("live", "buffers", cursor=cursor),
     )
@@ -144,11 +96,13 @@ def buffers(request: Request) -> Response:
 def buffer(request: Request) -> Response:
     console = console_of(request)
     name = request.path_params["name"]
+    level, batch = buffer_shown(console, name)
     return console.page(
         request,
         "buffer.html",
         here="buffers",
-        shown=buffer_shown(console, name),
+        level=level,
+        batch=batch,
         rejects=REJECTS,
         live=console.templates.url("live", "buffers", name),
     )

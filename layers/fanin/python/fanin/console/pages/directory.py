@@ -26,8 +26,6 @@ PAGES: Final = 10
 """Pages of the service that one page goes through for registrations with the attributes that it shows."""
 ROUTES_READ: Final = 100
 """Routes that are looked at for the topics that they name."""
-SOON: Final = 0.25
-"""A lease with less than this share of it left ends soon, unless a heartbeat comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,37 +68,11 @@ class DirectoryQuery:
         return {name: value for name, _, value in pairs}
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A registration, and whether its lease ends soon."""
+def registrations(console: Console, query: DirectoryQuery) -> tuple[list[Registration], str | None]:
+    """Read one page of a topic, and the cursor of the next.
 
-    registration: Registration
-    soon: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """One page of a topic.
-
-    Attributes:
-        listed: its registrations, by name.
-        cursor: of the next page; None at the end.
-        routes: routes that send events to it, as far as they were looked at.
+    The service gives short pages where few have the attributes.
     """
-
-    listed: tuple[Listed, ...]
-    cursor: str | None
-    routes: tuple[str, ...]
-
-
-def listed(console: Console, registration: Registration) -> Listed:
-    """A registration as pages show it."""
-    left = registration.until - console.now()
-    return Listed(registration, left < SOON * 1000 * registration.lease)
-
-
-def registrations(console: Console, query: DirectoryQuery) -> tuple[tuple[Listed, ...], str | None]:
-    """Read one page of a topic. The service gives short pages where few have the attributes."""
     found: list[Registration] = []
     cursor = query.cursor
     for _ in range(PAGES):
@@ -111,14 +83,16 @@ def registrations(console: Console, query: DirectoryQuery) -> tuple[tuple[Listed
         cursor = page.cursor
         if cursor is None or len(found) >= SHOWN:
             break
-    return tuple(listed(console, one) for one in found), cursor
+    return found, cursor
 
 
-def topic_shown(console: Console, query: DirectoryQuery) -> Topic:
-    """Read what the page of a topic shows: the first routes, and one page of the topic."""
+def topic_shown(
+    console: Console, query: DirectoryQuery
+) -> tuple[list[Registration], str | None, tuple[str, ...]]:
+    """Read one page of a topic, the cursor of the next, and which of the first routes send to it."""
     routes = console.calls.submit(_routes, console)
     found, cursor = registrations(console, query)
-    return Topic(found, cursor, tuple(route.name for route in routes.result() if route.topic == query.topic))
+    return found, cursor, tuple(route.name for route in routes.result() if route.topic == query.topic)
 
 
 def _routes(console: Console) -> Sequence[EventRoute]:
@@ -129,10 +103,9 @@ def view(request: Request) -> View:
     """The live part of the page of a topic."""
     console = console_of(request)
     query = DirectoryQuery.of(request.path_params["topic"], request.query_params)
-    shown = topic_shown(console, query)
-    html = console.templates.macro("directory_parts.html", "topic", shown, query)
-    facts = tuple((one.registration.name, one.registration.until) for one in shown.listed)
-    return View({"topic": html}, (facts, shown.routes))
+    shown = found, _, routes = topic_shown(console, query)
+    html = console.templates.macro("directory_parts.html", "topic", query, *shown)
+    return View({"topic": html}, (tuple((one.name, one.until) for one in found), routes))
 
 
 def directory(request: Request) -> Response:
@@ -163,7 +136,7 @@ def topic(request: Request) -> Response:
 def registration(request: Request) -> Response:
     console = console_of(request)
     found = console.fanin.directory.get(request.path_params["topic"], request.path_params["name"])
-    return console.page(request, "registration.html", here="directory", one=listed(console, found))
+    return console.page(request, "registration.html", here="directory", registration=found)
 
 
 SHOWN_ROUTES: Final = 50

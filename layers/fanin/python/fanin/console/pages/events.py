@@ -15,7 +15,7 @@ from starlette.routing import Route
 from fanin.app.ledger.announcing import end_event, fitted
 from fanin.app.ports.events import Event
 from fanin.console.actions.words import state_of
-from fanin.console.pages.excerpts import beginning
+from fanin.console.pages.excerpts import excerpt
 from fanin.console.pages.heading import Heading, asked, heading, page_of
 from fanin.console.state import Console
 from fanin.domain.batch import Kind, OnDeadline, State
@@ -137,7 +137,7 @@ def events(request: Request) -> Response:
         moments=timeline(above, redrives),
         more=more,
         event=event,
-        detail=event and beginning(_written(event), DETAIL, escaped=2 * DETAIL),
+        detail=event and excerpt(_written(event), DETAIL),
         special=above.batch.kind in SPECIAL,
     )
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.pages.excerpts import Beginning, beginning
+from fanin.console.pages.excerpts import Excerpt, excerpt
 from fanin.console.pages.heading import asked, heading, page_of
 from fanin.console.rendering import error_key
 from fanin.console.state import Console, cursor_in, natural
@@ -28,8 +28,6 @@ CALLS: Final = 10
 """Calls that a page makes at most to find failures of one error."""
 BODY: Final = 32 * 1024
 """Characters of a message body that its page shows."""
-ESCAPED: Final = 2 * BODY
-"""Bytes that these may take in the page, where signs of markup are longer."""
 NOTHING: Final = -1
 """Stands before the first ordinal."""
 VALUE: Final = 512
@@ -114,12 +112,9 @@ def groups(console: Console, batch_id: int, part: str | None, skip: int) -> Grou
     return Groups(shown, skip, max(0, len(found.errors) - skip - len(shown)), part, found.cursor)
 
 
-def attributes(of: Mapping[str, MessageAttribute]) -> list[tuple[str, str, Beginning]]:
+def attributes(of: Mapping[str, MessageAttribute]) -> list[tuple[str, str, Excerpt]]:
     """Name, type and value of each attribute; bytes are written in hexadecimal."""
-    return [
-        (name, one.data_type, beginning(_text(one.value), VALUE, escaped=2 * VALUE))
-        for name, one in sorted(of.items())
-    ]
+    return [(name, one.data_type, excerpt(_text(one.value), VALUE)) for name, one in sorted(of.items())]
 
 
 def _text(value: str | bytes) -> str:
@@ -159,7 +154,7 @@ def failure(request: Request) -> Response:
         heading(console, batch_id),
         failure=found.failure,
         message=message,
-        body=message and beginning(message.body, BODY, escaped=ESCAPED),
+        body=message and excerpt(message.body, BODY),
         attributes=attributes(message.attributes) if message else [],
     )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from starlette.requests import Request
@@ -16,7 +14,7 @@ from fanin.console.pages.batches import SIZES, BatchSection, routes
 from fanin.console.pages.progress import Row, sampled
 from fanin.console.state import Console, console_of, cursor_in, id_in, live_of
 from fanin.domain.batch import Kind, State
-from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame
+from fanin.domain.frames import Frame
 
 FRAMES: Final = BatchSection(
     "frames", "Frames", "frames_parts.html", Kind.FRAME, State.CLOSED, "fanin frame open ENVELOPES", SIZES[:2]
@@ -50,18 +48,6 @@ class ShownFrame:
     def over(self) -> bool:
         return self.frame.state.terminal and self.row.batch.state.terminal
 
-    @property
-    def source(self) -> str:
-        return self.frame.about.get(SOURCE, "")
-
-    @property
-    def destination(self) -> str:
-        return self.frame.about.get(DESTINATION, "")
-
-    @property
-    def reply_to(self) -> str:
-        return self.frame.about.get(REPLY_TO, "")
-
 
 def frame_shown(console: Console, frame_id: int, cursor: str | None) -> ShownFrame:
     """Read what the page shows: two calls."""
@@ -75,13 +61,12 @@ def view(request: Request) -> View:
     console, frame_id, cursor = console_of(request), id_in(request), cursor_in(request)
     row = sampled(console, console.fanin.ledger.status(frame_id))
     shown = ShownFrame(Frame.of(row.batch), row, cursor)
-    render: Callable[..., str] = partial(console.templates.macro, "frames_parts.html")
-    fragments = {}
+    parts = ["progress"]
     if not shown.large:
         found = console.fanin.frames.status(frame_id, cursor=cursor, limit=SHOWN)
         shown = ShownFrame(found, row, cursor)
-        fragments["missing"] = render("missing", shown)
-    fragments["progress"] = render("progress", shown)
+        parts.append("missing")
+    fragments = {part: console.templates.macro("frames_parts.html", part, shown) for part in parts}
     facts = (shown.frame.state, shown.frame.missing, row.done, row.batch.failed)
     return View(fragments, facts, over=shown.over)
 

@@ -33,7 +33,7 @@ SCATTERS: Final = BatchSection(
 SHOWN: Final = 20
 """Recipients of a section of the page."""
 PAYLOAD: Final = 4 * 1024
-"""Bytes of a reply that are shown."""
+"""Characters of a reply that are shown."""
 REPLIES_ROOM: Final = 36 * 1024
 REASONS_ROOM: Final = 12 * 1024
 """Bytes of HTML that all replies, or reasons, of a page may have."""

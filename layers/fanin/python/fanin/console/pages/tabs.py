@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from fanin.console.pages.excerpts import beginning, excerpts, shown_json
+from fanin.console.pages.excerpts import excerpt, excerpts, shown_json
 from fanin.console.pages.heading import asked, heading, page_of
 from fanin.console.pages.progress import rows_of
 from fanin.console.state import cursor_in, natural
@@ -71,11 +71,11 @@ _TREE: Final = Tree()
 ROWS: Final = 30
 """Items whose results a page looks at."""
 EACH: Final = 512
-"""Bytes that a page shows of each of several results."""
+"""Characters that a page shows of each of several results."""
 ROOM: Final = 24 * 1024
 """Bytes of HTML for the results of a page."""
 WHOLE: Final = 32 * 1024
-"""Characters of a result that the page of its item shows, and half the bytes of their HTML."""
+"""Characters of a result that the page of its item shows."""
 
 
 def results(request: Request) -> Response:
@@ -113,7 +113,7 @@ def item(request: Request) -> Response:
         "picture",
         heading(console, batch_id),
         item=found,
-        result=beginning(shown_json(given[0]), WHOLE, escaped=2 * WHOLE) if given else None,
+        result=excerpt(shown_json(given[0]), WHOLE) if given else None,
     )
 
 
