@@ -64,7 +64,7 @@ class Gallery:
         """Address of each page that anybody may see, by a name."""
         billion, ended, name = (self.batches["billion"], self.batches["ended"], self.words.name)
         error = self.service.services.ledger.errors(ended).errors[0].error
-        tabs = {f"tab {tab.name or 'first'}": f"/batches/{ended}/{tab.name}".rstrip("/") for tab in TABS}
+        tabs = {f"tab {name or 'first'}": f"/batches/{ended}/{name}".rstrip("/") for name in TABS}
         return {
             "overview": "/",
             "batches": "/batches?state=complete",

@@ -389,7 +389,7 @@ class TestFanout:
         def interrupt(*_args, **_options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(fanout, "follow", interrupt)
+        monkeypatch.setattr(fanout, "follow_all", interrupt)
         result = run("fanout", csv_file, "--queue", queue, "--wait")
         assert result.exit_code == ExitCode.INTERRUPTED
         assert "to go on watching: fanin watch " in result.stderr

@@ -13,7 +13,7 @@ from rich.console import Console
 from fanin.cli.exits import ExitCode
 from fanin.cli.session import Session
 from fanin.cli.times import Pace
-from fanin.cli.watching import Followed, _lines, describe, elapsed, follow, follow_all, progress_of
+from fanin.cli.watching import Followed, _lines, describe, elapsed, follow_all, progress_of
 from fanin.domain.reports import Progress
 from fanin.errors import BatchNotFound
 
@@ -213,11 +213,12 @@ class TestWatch:
         session = Session(given=tracker)
         session.stderr = Console(file=screen, force_terminal=True, width=100)
         with pytest.raises(BatchNotFound):
-            follow(session, 5)
+            follow_all(session, [5])
         assert screen.getvalue().endswith("\x1b[?25h")  # the cursor is shown again
 
     def test_small_batches_are_counted_exactly(self, tracker):
         with tracker.batch() as batch:
             group = batch.add(10_000)
         tracker.ack(group[:5_001])
-        assert follow(Session(given=tracker, as_json=True), batch.id, patience=0).done_min == 5_001
+        (found,) = follow_all(Session(given=tracker, as_json=True), [batch.id], patience=0)
+        assert found.done_min == 5_001

@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from fanin.console.samples import BATCHES, POINTS, Sample, Samples
-from fanin.console.state import Cache, cursor_in, id_in, natural
+from fanin.console.state import ENTRIES, cursor_in, id_in, natural
 from fanin.errors import BatchNotFound, InvalidRequest
 
 
@@ -22,22 +22,16 @@ def test_a_browser_without_a_session_gets_one_where_none_is_needed(browse) -> No
     assert "set-cookie" not in second.headers
 
 
-def test_a_value_is_made_once() -> None:
-    cache = Cache()
-    assert cache.get("a", list) is cache.get("a", list)
-    assert cache.get("a", list) is not cache.get("b", list)
-
-
-def test_what_was_not_used_for_longest_is_forgotten() -> None:
-    # Given room for two
-    cache = Cache(2)
-    first, second = cache.get(1, list), cache.get(2, list)
-    # When the first is used, and a third comes
-    cache.get(1, list)
-    cache.get(3, list)
-    assert len(cache) == 2
-    assert cache.get(1, list) is first
-    assert cache.get(2, list) is not second
+def test_what_is_remembered_is_made_once_and_forgotten_if_it_was_not_used_for_longest(browse) -> None:
+    console = browse().app.state.console
+    first = console.remembered("a", list)
+    for other in range(ENTRIES - 1):
+        console.remembered(other, list)
+    assert console.remembered("a", list) is first
+    last = console.remembered(0, list)
+    console.remembered("one more", list)
+    assert console.remembered("a", list) is first
+    assert console.remembered(0, list) is last
 
 
 def asked(text: str) -> Request:

@@ -16,7 +16,7 @@ from fanin.domain.marks import ItemRange
 from tests.unit.client.https.conftest import Gateway, https
 from tests.unit.console.looking import text_of
 
-PAGES = [tab.name for tab in TABS]
+PAGES = [*TABS]
 
 
 def address(batch_id: object, tab: str) -> str:

@@ -20,7 +20,7 @@ from fanin.cli.rows import MalformedRow, RowFormat, RowReading, bodies, format_o
 from fanin.cli.sending import SendMeter, again, all_sent, send, stopped
 from fanin.cli.session import Session, session
 from fanin.cli.times import now_ms
-from fanin.cli.watching import complete, follow, may_have_failed
+from fanin.cli.watching import complete, follow_all, may_have_failed
 from fanin.client.messages import Message
 from fanin.domain.batch import Batch, OnFailure, State
 from fanin.domain.diagnosis import SentItems
@@ -327,10 +327,11 @@ def _takes_rows(run: Session, batch: TrackedBatch, key: str | None) -> bool:
 
 def _followed(run: Session, batch_id: int) -> Batch:
     try:
-        return follow(run, batch_id).batch
+        (progress,) = follow_all(run, [batch_id])
     except KeyboardInterrupt:
         run.remark(f"all rows were sent; to go on watching: {run.command('watch', str(batch_id))}")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+    return progress.batch
 
 
 def _opened(file: Path) -> AbstractContextManager[io.BufferedReader]:

@@ -14,14 +14,9 @@ from fanin.domain.reports import Progress
 from fanin.wire.typed import duration
 
 
-def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]]:
-    """Names and values that describe a batch, for ``Facts``.
-
-    Args:
-        batch: the batch.
-        now: the time, in milliseconds since 1970; the machine's by default.
-    """
-    now = now_ms() if now is None else now
+def batch_facts(batch: Batch) -> list[tuple[str, object]]:
+    """Names and values that describe a batch, for ``FactSheet``."""
+    now = now_ms()
     state = f"{batch.state}, partial" if batch.partial else str(batch.state)
     if batch.draining:
         state += ", drains"
@@ -155,27 +150,17 @@ def _known(count: int, more: bool) -> Value:
 
 def receipts_table(receipts: Sequence[Receipt]) -> Table:
     """What an acknowledgement did: one row for each batch."""
-    made = Table(
-        "batch",
-        "state",
-        "first",
-        "duplicates",
-        "ranged",
-        "late",
-        "held",
-        right=("first", "duplicates", "ranged", "late", "held"),
-    )
+    counts = ("first", "duplicates", "ranged", "late", "held")
+    made = Table("batch", "state", *counts, right=counts)
     for receipt in receipts:
-        found = (receipt.first, len(receipt.duplicates), receipt.ranged)
-        numbers = (*found, receipt.late, receipt.held)
-        made.add_row(str(receipt.batch_id), receipt.state, *numbers)
+        found = (receipt.first, len(receipt.duplicates), receipt.ranged, receipt.late, receipt.held)
+        made.add_row(str(receipt.batch_id), receipt.state, *found)
     return made
 
 
 def batches_table(
     batches: Sequence[Batch],
     reached: Mapping[int, Progress] | None = None,
-    now: int | None = None,
     *,
     empty: str = "no batch",
 ) -> Table:
@@ -184,21 +169,12 @@ def batches_table(
     Args:
         batches: what to list, in this order.
         reached: how far a batch is, by its id, where its row does not say it.
-        now: the time, in milliseconds since 1970; the machine's by default.
         empty: what to say where there is none.
     """
-    now = now_ms() if now is None else now
+    now = now_ms()
     counts = ("items", "done", "failed", "held")
-    made = Table(
-        "batch",
-        "state",
-        *counts,
-        "opened",
-        "user key",
-        "totals",
-        right=(*counts, "opened"),
-        empty=empty,
-    )
+    columns = ("batch", "state", *counts, "opened", "user key", "totals")
+    made = Table(*columns, right=(*counts, "opened"), empty=empty)
     for batch in batches:
         progress = (reached or {}).get(batch.batch_id)
         row = progress.batch if progress else batch

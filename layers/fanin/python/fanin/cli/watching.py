@@ -8,26 +8,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-from fanin.cli.session import Session
-from fanin.cli.times import Pace, clock, now_ms
-from fanin.domain.batch import LIVE, Mode, State
-from fanin.domain.reports import Progress
-
-if TYPE_CHECKING:
-    from rich.console import Console
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet
 from fanin.cli.options import FailOnFailures, spans
-from fanin.cli.session import session
-from fanin.domain.batch import Batch
+from fanin.cli.session import Session, session
+from fanin.cli.times import Pace, clock, now_ms
+from fanin.domain.batch import LIVE, Batch, Mode, State
 from fanin.domain.ids import parse_batch_id
+from fanin.domain.reports import Progress
 from fanin.wire.batches import PROGRESS
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = typer.Typer()
 _COUNTED_ITEMS: Final = 16_384
@@ -60,12 +56,6 @@ class Followed:
 
 Draw: TypeAlias = Callable[[Sequence[Followed]], None]
 """Shows how far batches are."""
-
-
-def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float | None = None) -> Progress:
-    """Follow one batch; see ``follow_all``. Returns its last progress."""
-    (progress,) = follow_all(run, [batch_id], every=every, patience=patience)
-    return progress
 
 
 def follow_all(
@@ -277,42 +267,23 @@ def watch(
         again = [*map(str, ids), *([] if user_key is None else ["--user-key", user_key])]
         run.remark(f"stopped watching; to go on: {run.command('watch', *again)}")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
-    if len(ids) == 1 and user_key is None:
-        finish(run, found[0], fail_on_failures=fail_on_failures)
-    else:
-        _finish_all(run, found, fail_on_failures=fail_on_failures)
-
-
-def finish(run: Session, progress: Progress, *, fail_on_failures: bool) -> None:
-    """Print how a batch ended, and exit with 1 unless it is complete.
-
-    Args:
-        run: the session.
-        progress: of the batch.
-        fail_on_failures: also exit with 1 if items failed, or may have.
-    """
-    from fanin.cli.tables import progress_facts
-
-    run.answer(PROGRESS.encode(progress), FactSheet(progress_facts(progress)))
-    _exit([progress], fail_on_failures=fail_on_failures)
-
-
-def _finish_all(run: Session, found: Sequence[Progress], *, fail_on_failures: bool) -> None:
-    from fanin.cli.tables import batches_table
-
-    shown = batches_table(
-        [one.batch for one in found],
-        {one.batch.batch_id: one for one in found},
-        empty="no batch with this user key is open or closed",
-    )
-    run.answer({"batches": [PROGRESS.encode(one) for one in found]}, shown)
-    _exit(found, fail_on_failures=fail_on_failures)
-
-
-def _exit(found: Sequence[Progress], *, fail_on_failures: bool) -> None:
+    _finish(run, found, alone=len(ids) == 1 and user_key is None)
     for one in found:
         if not complete(one.batch) or (fail_on_failures and may_have_failed(one.batch)):
             raise typer.Exit(ExitCode.WRONG)
+
+
+def _finish(run: Session, found: Sequence[Progress], *, alone: bool) -> None:
+    """Print how batches ended: one that was asked for alone with all that is known of it."""
+    from fanin.cli.tables import batches_table, progress_facts
+
+    documents = [PROGRESS.encode(one) for one in found]
+    if alone:
+        run.answer(documents[0], FactSheet(progress_facts(found[0])))
+        return
+    reached = {one.batch.batch_id: one for one in found}
+    empty = "no batch with this user key is open or closed"
+    run.answer({"batches": documents}, batches_table([one.batch for one in found], reached, empty=empty))
 
 
 def may_have_failed(batch: Batch) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from fanin.domain.latest import Latest
 
 POINTS: Final = 240
 """Samples of a batch at most. When there are more, they are thinned out, and later ones lie further apart."""
@@ -60,16 +61,14 @@ class Samples:
     """Keeps samples of the batches that somebody looks at. Threads share it."""
 
     def __init__(self) -> None:
-        self._of: OrderedDict[int, _Series] = OrderedDict()
+        self._of: Latest[int, _Series] = Latest(BATCHES)
         self._lock = threading.Lock()
 
     def record(self, batch_id: int, sample: Sample) -> None:
         """Keep a sample. While a batch stands still, only the first and the last are kept."""
         with self._lock:
-            self._of.setdefault(batch_id, _Series()).add(sample)
-            self._of.move_to_end(batch_id)
-            while len(self._of) > BATCHES:
-                self._of.popitem(last=False)
+            series = self._of[batch_id] = self._of.get(batch_id) or _Series()
+            series.add(sample)
 
     def of(self, batch_id: int) -> Sequence[Sample]:
         """The samples of a batch, the oldest first."""

@@ -6,7 +6,6 @@ Every program and every page in a browser can reach a port of this machine, so t
 from __future__ import annotations
 
 import hmac
-from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
@@ -17,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fanin.console.options import Options
+from fanin.domain.latest import Latest
 from fanin.errors import AccessDenied, InvalidRequest, RequestTooLarge
 
 LAUNCHES: Final = 16
@@ -33,12 +33,12 @@ class Sessions:
 
     def __init__(self, secret: Callable[[], str]) -> None:
         self._secret = secret
-        self._launches: OrderedDict[str, None] = OrderedDict()
-        self._sessions: OrderedDict[str, None] = OrderedDict()
+        self._launches: Latest[str, None] = Latest(LAUNCHES)
+        self._sessions: Latest[str, None] = Latest(SESSIONS)
 
     def launch(self) -> str:
         """Give out a token that opens one session."""
-        return _kept(self._launches, self._secret(), LAUNCHES)
+        return _kept(self._launches, self._secret())
 
     def redeem(self, token: str) -> str | None:
         """Open the session of a launch token, which is used up; None if it is not valid."""
@@ -46,7 +46,7 @@ class Sessions:
         if digest not in self._launches:
             return None
         del self._launches[digest]
-        return _kept(self._sessions, self._secret(), SESSIONS)
+        return _kept(self._sessions, self._secret())
 
     def known(self, session: str | None) -> bool:
         """Whether a session was opened here."""
@@ -63,11 +63,9 @@ def form_token(session: str) -> str:
     return hmac.new(session.encode(), b"form", sha256).hexdigest()
 
 
-def _kept(known: OrderedDict[str, None], secret: str, most: int) -> str:
+def _kept(known: Latest[str, None], secret: str) -> str:
     # Digests are looked up, so how long that takes says nothing about a secret.
     known[_digest(secret)] = None
-    while len(known) > most:
-        known.popitem(last=False)
     return secret
 
 

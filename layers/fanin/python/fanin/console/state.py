@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
@@ -24,41 +23,14 @@ from fanin.console.rendering import Templates
 from fanin.console.samples import Samples
 from fanin.console.sessions import Sessions, form_token, keep
 from fanin.domain.access import AccessGroup
+from fanin.domain.latest import Latest
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import route_of
 from fanin.errors import BatchNotFound, FaninError, InvalidRequest
 from fanin.wire.actions import Caller, CallerKind
 
 ENTRIES: Final = 64
-"""How many entries a cache has at most."""
-
-
-class Cache:
-    """Values by their keys. Threads share it.
-
-    Args:
-        most: how many entries it has at most.
-    """
-
-    def __init__(self, most: int = ENTRIES) -> None:
-        self._most = most
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The value of a key; made now if there is none."""
-        with self._lock:
-            if key not in self._values:
-                self._values[key] = make()
-            self._values.move_to_end(key)
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
-            return self._values[key]
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-
+"""How many things a console remembers at most."""
 A = TypeVar("A")
 T = TypeVar("T")
 CALLS: Final = 8
@@ -86,7 +58,6 @@ class Console:
     Attributes:
         samples: progress of the batches that were looked at.
         log: what its buttons did.
-        cache: what pages keep from one read to the next.
         sessions: the browsers that may look.
         calls: makes calls of fanin at the same time.
     """
@@ -97,7 +68,8 @@ class Console:
         self.now = now
         self.samples = Samples()
         self.log = Log()
-        self.cache = Cache()
+        self._remembered: Latest[Hashable, Any] = Latest(ENTRIES)
+        self._lock = threading.Lock()
         self.sessions = Sessions(lambda: secrets.token_urlsafe(32))
         self.calls: Executor = ThreadPoolExecutor(CALLS, thread_name_prefix="fanin-console")
         self.templates = Templates(options, now)
@@ -109,6 +81,13 @@ class Console:
             FaninError: the service is overloaded or cannot be reached; that says nothing about a thing.
         """
         return list(self.calls.map(partial(_readable, read), things))
+
+    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What pages keep from one read to the next; made now if there is none."""
+        with self._lock:
+            found: T = self._remembered[key] if key in self._remembered else make()
+            self._remembered[key] = found
+            return found
 
     def session(self, request: Request) -> str:
         """The session of a request that the guard has let through; a new one where none is needed."""

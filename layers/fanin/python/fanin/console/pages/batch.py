@@ -205,8 +205,7 @@ class Reader:
 
 
 def _reader(console: Console, batch_id: int) -> Reader:
-    found: Reader = console.cache.get(("batch", batch_id), lambda: Reader(console, batch_id))
-    return found
+    return console.remembered(("batch", batch_id), lambda: Reader(console, batch_id))
 
 
 def view(request: Request) -> View:

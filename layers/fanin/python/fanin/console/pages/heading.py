@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,52 +22,20 @@ COUNTED: Final = 8_192
 """Items of a batch that are counted, which reads at most 131 words; of a larger one, bounds are read."""
 
 
-class Tab(NamedTuple):
-    """A page of a batch.
-
-    Attributes:
-        name: last segment of its address; empty for the first.
-        text: of its link.
-    """
-
-    name: str
-    text: str
-
-
-TABS: Final = (
-    Tab("", "Batch"),
-    Tab("picture", "Picture"),
-    Tab("failures", "Failures"),
-    Tab("missing", "Missing"),
-    Tab("results", "Results"),
-    Tab("why", "Why"),
-    Tab("targets", "Targets"),
-    Tab("redrives", "Redrives"),
-    Tab("children", "Children"),
-    Tab("events", "Events"),
-    Tab("cost", "Cost"),
-)
-
-
-class Item(NamedTuple):
-    """An item of another batch."""
-
-    batch_id: int
-    ordinal: int
-
-
-class Total(NamedTuple):
-    """A total of a batch.
-
-    Attributes:
-        name: of the total.
-        sum: of this batch, as far as it is known.
-        before: of the batches that it retries; None if there are none.
-    """
-
-    name: str
-    sum: int
-    before: int | None
+TABS: Final = {
+    "": "Batch",
+    "picture": "Picture",
+    "failures": "Failures",
+    "missing": "Missing",
+    "results": "Results",
+    "why": "Why",
+    "targets": "Targets",
+    "redrives": "Redrives",
+    "children": "Children",
+    "events": "Events",
+    "cost": "Cost",
+}
+"""The pages of a batch: last segment of the address, and text of the link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +55,7 @@ class Heading:
     retried_by: tuple[int, ...] = ()
     retried_more: bool = False
     cost: Estimate | None = None
+    tabs: ClassVar[Mapping[str, str]] = TABS
 
     @property
     def batch(self) -> Batch:
@@ -94,15 +63,15 @@ class Heading:
         return self.row.batch
 
     @property
-    def parent(self) -> Item | None:
-        """The item that the batch does the work of."""
+    def parent(self) -> tuple[int, int] | None:
+        """The item that the batch does the work of: its batch, and its ordinal there."""
         if self.batch.parent_item is None:
             return None
         try:
             block, ordinal = parse_item(self.batch.parent_item)
         except InvalidItemId:  # the row is damaged
             return None
-        return Item(block.batch_id, ordinal)
+        return block.batch_id, ordinal
 
     @property
     def orphaned_at(self) -> int | None:
@@ -133,15 +102,6 @@ class Heading:
         return None if ended_at is None else (ended_at - self.batch.created_at) / 1000
 
     @property
-    def totals(self) -> tuple[Total, ...]:
-        """Its totals, in their order."""
-        before = self.batch.totals_before
-        return tuple(
-            Total(name, total, before.get(name) if before else None)
-            for name, total in self.batch.totals.items()
-        )
-
-    @property
     def figures(self) -> tuple[object, ...]:
         """What moves while a batch is worked on, without times."""
         batch = self.batch
@@ -165,11 +125,6 @@ class Heading:
         """Whether none of its figures is a bound."""
         batch = self.batch
         return self.row.exact and not batch.failed_more and not batch.may_hold_more
-
-    @property
-    def tabs(self) -> tuple[Tab, ...]:
-        """The pages of the batch."""
-        return TABS
 
     def counts(self) -> Mapping[str, str]:
         """Tab → the figure beside its name."""
@@ -247,7 +202,7 @@ def page_of(
         heading=above,
         batch=above.batch,
         tab=tab,
-        tab_text=next((one.text for one in TABS if one.name == tab and tab), ""),
+        tab_text=TABS[tab] if tab else "",
         live=live,
         exact_mode=above.batch.mode is Mode.EXACT,
         **values,

@@ -88,7 +88,7 @@ class Counter:
 
 def overview(console: Console, *, fresh: bool = True) -> Overview:
     """Read what the page shows: counts, what needs attention, what runs, a status of what is shown."""
-    counts = console.cache.get("counts", lambda: Counter(console)).read(fresh=fresh)
+    counts = console.remembered("counts", lambda: Counter(console)).read(fresh=fresh)
     pages = console.calls.map(partial(_first, console), LIVE)
     attention = console.fanin.diagnostics.attention(limit=SHOWN)
     troubled = _troubled(console, attention)

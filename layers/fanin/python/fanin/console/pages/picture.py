@@ -307,33 +307,18 @@ class ShownPicture:
         return (self.batch.state, *words)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAsked:
-    """The node that an address names.
+def _asked(request: Request) -> tuple[int, int | None, int]:
+    """The node that an address names: the batch; the level, None for the root; the number on its level.
 
-    Attributes:
-        batch_id: the batch.
-        level: of the node; None for the root.
-        number: of the node on its level.
+    Raises:
+        InvalidRequest: it has something that is not a number.
     """
-
-    batch_id: int
-    level: int | None = None
-    number: int = 0
-
-    @classmethod
-    def of(cls, request: Request) -> NodeAsked:
-        """Read an address.
-
-        Raises:
-            InvalidRequest: it has something that is not a number.
-        """
-        query = request.query_params
-        return cls(
-            parse_batch_id(request.path_params["batch_id"]),
-            natural("level", query.get("level")),
-            natural("number", query.get("number")) or 0,
-        )
+    query = request.query_params
+    return (
+        parse_batch_id(request.path_params["batch_id"]),
+        natural("level", query.get("level")),
+        natural("number", query.get("number")) or 0,
+    )
 
 
 def shown(console: Console, batch_id: int, level: int | None = None, number: int = 0) -> ShownPicture:
@@ -362,16 +347,16 @@ def fragments(console: Console, what: ShownPicture) -> Mapping[str, str]:
 
 def view(request: Request) -> View:
     """The live part of the page."""
-    console, asked = console_of(request), NodeAsked.of(request)
-    what = shown(console, asked.batch_id, asked.level, asked.number)
+    console = console_of(request)
+    what = shown(console, *_asked(request))
     return View(fragments(console, what), what.facts, over=what.batch.state.terminal)
 
 
 def picture(request: Request) -> Response:
-    console, asked = console_of(request), NodeAsked.of(request)
-    what = shown(console, asked.batch_id, asked.level, asked.number)
-    query = {} if asked.level is None else {"level": asked.level, "number": asked.number}
-    address = console.templates.url("live", "batches", asked.batch_id, "picture", **query)
+    console, (batch_id, level, at) = console_of(request), _asked(request)
+    what = shown(console, batch_id, level, at)
+    query = {} if level is None else {"level": level, "number": at}
+    address = console.templates.url("live", "batches", batch_id, "picture", **query)
     live = None if what.batch.state.terminal else address
     # What the picture has read is enough for a heading: how far the whole batch is would take as much again.
     above = Heading(Row(what.batch, None), console.now())
