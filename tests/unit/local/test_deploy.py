@@ -137,10 +137,12 @@ class Bucket:
     def create_bucket(self, Bucket: str) -> None:  # noqa: N803
         self.buckets.append(Bucket)
 
-    def head_object(self, Bucket: str, Key: str) -> None:  # noqa: N803
-        if (Bucket, Key) not in self.objects:
-            answer = {"Error": {"Code": "404"}, "ResponseMetadata": {"HTTPStatusCode": 404}}
-            raise ClientError(answer, "HeadObject")
+    def get_paginator(self, _: str) -> Any:
+        def paginate(Bucket: str) -> list[dict[str, Any]]:  # noqa: N803
+            found = [{"Key": key} for bucket, key in self.objects if bucket == Bucket]
+            return [{"Contents": found}] if found else [{}]
+
+        return SimpleNamespace(paginate=paginate)
 
     def put_object(self, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803
         self.puts += 1

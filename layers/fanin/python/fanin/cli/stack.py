@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -19,6 +19,9 @@ from fanin.cli.session import Session, session
 from fanin.domain.ids import parse_batch_id
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
+
+if TYPE_CHECKING:
+    from fanin.local import Stack
 
 app = typer.Typer()
 local = group("local", "The whole service on this machine, on an emulator of AWS.")
@@ -43,18 +46,20 @@ def up(
     with Steps(sys.stderr) as step:
         stack = start(port=port, auth=auth, report=step)
     run = session(ctx)
-    shown = [
-        ("api", stack.api_url),
-        ("aws endpoint", stack.endpoint_url),
-        ("work queue", stack.work_queue_url),
-        ("log", stack.log_file),
-    ]
     run.answer(
         asdict(stack),
-        FactSheet(shown),
+        FactSheet([*_addresses(stack), ("log", stack.log_file)]),
         "to use it: export FANIN_PROFILE=local, or fanin --local ...",
         'for programs that use boto3, too: eval "$(fanin local env)"',
     )
+
+
+def _addresses(stack: Stack) -> list[tuple[str, str]]:
+    return [
+        ("api", stack.api_url),
+        ("aws endpoint", stack.endpoint_url),
+        ("work queue", stack.work_queue_url),
+    ]
 
 
 @local.command()
@@ -75,20 +80,9 @@ def local_status(ctx: typer.Context) -> None:
     from fanin.local import status
 
     found = status()
-    shown: list[tuple[str, object]] = [("state", found.state)]
-    if found.stack is not None:
-        shown += [
-            ("api", found.stack.api_url),
-            ("aws endpoint", found.stack.endpoint_url),
-            ("work queue", found.stack.work_queue_url),
-        ]
-    shown.append(("log", found.log_file))
-    document = {
-        "state": found.state,
-        "stack": None if found.stack is None else asdict(found.stack),
-        "log_file": str(found.log_file),
-    }
-    session(ctx).answer(document, FactSheet(shown))
+    shown = [*(_addresses(found.stack) if found.stack else ()), ("log", str(found.log_file))]
+    document = {**asdict(found), "log_file": str(found.log_file)}
+    session(ctx).answer(document, FactSheet([("state", found.state), *shown]))
     if found.state != "up":
         raise typer.Exit(ExitCode.WRONG)
 

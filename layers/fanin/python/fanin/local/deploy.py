@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
-from http import HTTPStatus
+from graphlib import TopologicalSorter
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -70,18 +70,10 @@ def deploy(assembly: Path, endpoint_url: str, stack: str | None = None) -> dict[
 
 def _in_order(artifacts: dict[str, Any]) -> Iterator[str]:
     """The names of the stacks, each after the stacks that it depends on."""
-    seen: set[str] = set()
-
-    def visit(name: str) -> Iterator[str]:
-        if name not in seen:
-            seen.add(name)
-            for dependency in artifacts[name].get("dependencies", []):
-                yield from visit(dependency)
-            if artifacts[name]["type"] == "aws:cloudformation:stack":
-                yield name
-
-    for name in artifacts:
-        yield from visit(name)
+    needs = {name: artifact.get("dependencies", []) for name, artifact in artifacts.items()}
+    for name in TopologicalSorter(needs).static_order():
+        if artifacts[name]["type"] == "aws:cloudformation:stack":
+            yield name
 
 
 def _deploy(assembly: Path, properties: dict[str, Any], artifact: str, endpoint_url: str) -> dict[str, str]:
@@ -104,29 +96,18 @@ def _deploy(assembly: Path, properties: dict[str, Any], artifact: str, endpoint_
 def _publish(assembly: Path, asset_manifest: Path, endpoint_url: str) -> None:
     """Upload those assets of a stack that are missing; the key of an asset is the hash of its content."""
     s3: S3Client = client("s3", endpoint_url)
-    buckets: set[str] = set()
+    known: dict[str, set[str]] = {}
     for asset in json.loads(asset_manifest.read_text())["files"].values():
         source = assembly / asset["source"]["path"]
         for destination in asset["destinations"].values():
-            bucket = _substitute(destination["bucketName"])
-            key = destination["objectKey"]
-            if bucket not in buckets:
+            bucket, key = _substitute(destination["bucketName"]), destination["objectKey"]
+            if bucket not in known:
                 s3.create_bucket(Bucket=bucket)
-                buckets.add(bucket)
-            if not _exists(s3, bucket, key):
-                s3.put_object(
-                    Bucket=bucket, Key=key, Body=archive(source) if source.is_dir() else source.read_bytes()
-                )
-
-
-def _exists(s3: S3Client, bucket: str, key: str) -> bool:
-    try:
-        s3.head_object(Bucket=bucket, Key=key)
-    except ClientError as error:
-        if error.response["ResponseMetadata"]["HTTPStatusCode"] == HTTPStatus.NOT_FOUND:
-            return False
-        raise
-    return True
+                pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
+                known[bucket] = {found["Key"] for page in pages for found in page.get("Contents", [])}
+            if key not in known[bucket]:
+                content = archive(source) if source.is_dir() else source.read_bytes()
+                s3.put_object(Bucket=bucket, Key=key, Body=content)
 
 
 def archive(folder: Path) -> bytes:

@@ -95,41 +95,27 @@ def up(
             says which.
     """
     _check_checkout()
-    if root is not None:
-        return _up(root, port, auth, context=context, app=app or FANIN, report=report)
-    stack = _up(CHECKOUT, port, auth, context=context, app=app or FANIN, report=report)
-    try:
-        local_stack.remember(CHECKOUT)
-    except OSError as error:
-        report(f"only {CHECKOUT} and the folders below it will find the stack: {error}")
-    return stack
-
-
-def _up(
-    root: Path,
-    port: int | None,
-    auth: bool | None,
-    *,
-    context: Mapping[str, object] | None,
-    app: App,
-    report: Callable[[str], None],
-) -> Stack:
-    folder = root / FOLDER
-    with locks.exclusive(folder / "up.lock"):
-        running = _emulator(folder, port, auth, report)
+    app = app or FANIN
+    home = root or CHECKOUT
+    with locks.exclusive(home / FOLDER / "up.lock"):
+        running = _emulator(home / FOLDER, port, auth, report)
         settings = {**CONTEXT, **(context or {})}
         assembly = CHECKOUT / FOLDER / "cdk.out" / _name(app, settings)
         synthesize(app.file, assembly, inputs=app.inputs, context=settings, report=report)
         wanted = fingerprint(assembly)
-        known = local_stack.read(root)
-        if known and aws.runs_on(known, running) and known.fingerprint == wanted:
-            return known
-        local_stack.remove(root)
-        report("deploying")
-        deployed = deploy(assembly, running.endpoint_url)
-        stack = aws.describe(running, deployed, log_file=log_file(root), fingerprint=wanted)
-        local_stack.write(root, stack)
-        return stack
+        stack = local_stack.read(home)
+        if not (stack and aws.runs_on(stack, running) and stack.fingerprint == wanted):
+            local_stack.remove(home)
+            report("deploying")
+            deployed = deploy(assembly, running.endpoint_url)
+            stack = aws.describe(running, deployed, log_file=log_file(home), fingerprint=wanted)
+            local_stack.write(home, stack)
+    if root is None:
+        try:
+            local_stack.remember(CHECKOUT)
+        except OSError as error:
+            report(f"only {CHECKOUT} and the folders below it will find the stack: {error}")
+    return stack
 
 
 def down(root: Path | None = None) -> bool:
