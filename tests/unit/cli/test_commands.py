@@ -66,7 +66,6 @@ def test_help_has_a_short_name_everywhere(run, words):
         (("statsu", "1"), "No such command 'statsu'. Did you mean 'status'"),
         (("local", "ups"), "No such command 'ups'. Did you mean 'up'"),
         (("list", "--progres"), "--progress"),
-        (("list", "--jsn"), "--json"),
         (("list", "opn"), "'state': 'opn' is not one of"),
     ],
 )

@@ -42,15 +42,19 @@ class Plain:
         if value is None:
             return () if several else None
         parser = param.type_descriptor.parameter_info.parser
-        if parser is None:
-            plain = not several and isinstance(value, str) and param.type_descriptor.annotation is str
-            return value if plain else self._typers().coerce(value, param=param, ctx=ctx)
+        if parser is None and not several and param.type_descriptor.annotation is str:
+            return value
         try:
+            if parser is None:
+                return self._typers().coerce(value, param=param, ctx=ctx)
             if several:
                 return [parser(text) for text in value]
             return parser(value) if isinstance(value, str) else value  # a default needs no parser
         except InvalidRequest as error:
             raise typer.BadParameter(str(error)) from None
+        except typer.BadParameter as error:
+            error.message = error.message.replace("Value error, ", "")  # as pydantic begins
+            raise
 
 
 def without_pydantic() -> None:
@@ -70,7 +74,6 @@ def without_pydantic() -> None:
 HELP_OPTIONS: Final = ("-h", "--help")
 _FLAGS: Final = ("--json", "--local")
 _VALUED: Final = ("--api-url",)
-_COMMON: Final = (*_FLAGS, *_VALUED)
 _UNWRITTEN: Final = {errno.ENOSPC: "no space is left where it goes", errno.EBADF: "stdout is closed"}
 
 
@@ -106,22 +109,6 @@ class _Fanin(CommandGroup):
         except KeyboardInterrupt:
             typer.echo("", err=True)
             raise typer.Exit(ExitCode.INTERRUPTED) from None
-        except Exception as error:
-            _suggest(error)
-            raise
-
-
-def _suggest(error: Any) -> None:
-    """Let the refusal of an option suggest a common one: the command that refuses it knows only its own.
-
-    The refusal of a value is pydantic's, without its prefix.
-    """
-    if isinstance(getattr(error, "message", None), str):
-        error.message = error.message.replace("Value error, ", "")
-    if not getattr(error, "possibilities", True):  # typer does not export the error's class
-        from difflib import get_close_matches
-
-        error.possibilities = get_close_matches(error.option_name, _COMMON)
 
 
 def options_first(args: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -112,7 +113,13 @@ class Console:
         return groups is None or not groups.isdisjoint(route_of(operation).groups)
 
     def page(
-        self, request: Request, template: str, *, status: int = HTTPStatus.OK, **values: Any
+        self,
+        request: Request,
+        template: str,
+        *,
+        status: int = HTTPStatus.OK,
+        live: bool = False,
+        **values: Any,
     ) -> Response:
         """Answer with a page.
 
@@ -120,12 +127,14 @@ class Console:
             request: what is answered.
             template: file name.
             status: of HTTP.
+            live: whether something of it is live, at the same address below ``/live``.
             values: what the template shows; ``here`` names the part of the navigation that it belongs to.
         """
-        session = self.session(request)
-        html = self.templates.render(
-            template, path=request.url.path, form_token=form_token(session), **values
-        )
+        session, path = self.session(request), request.url.path
+        if live:
+            below = quote(path.removeprefix(self.options.root).rstrip("/") or "/overview")
+            values["live"] = f"{self.options.root}/live{below}?{request.url.query}".removesuffix("?")
+        html = self.templates.render(template, path=path, form_token=form_token(session), **values)
         answer = HTMLResponse(html, status)
         # Where launch links open sessions, a page opens none: it would take the place of one that is known.
         if not self.options.sessions and self.options.cookie not in request.cookies:

@@ -214,10 +214,8 @@ def view(request: Request) -> View:
 
 
 def batch(request: Request) -> Response:
-    console, batch_id = asked(request)
-    shown = _reader(console, batch_id).read(fresh=True)
-    live = None if shown.over else console.templates.url("live", "batches", batch_id)
-    return page_of(request, "batch.html", "", shown.heading, live=live, shown=shown)
+    shown = _reader(*asked(request)).read(fresh=True)
+    return page_of(request, "batch.html", "", shown.heading, live=not shown.over, shown=shown)
 
 
 ROUTES: Final = (

@@ -228,7 +228,7 @@ def routes(place: BatchSection) -> tuple[Route, Route]:
             query=query,
             listing=shown,
             bulk=_offered(shown) if console.options.write and place is BATCHES else (),
-            live=console.templates.url("live", place.name, **query.address(cursor=query.cursor)),
+            live=True,
             states=tuple(State),
             in_state=_in_state(query.search),
             kinds=tuple(Kind),

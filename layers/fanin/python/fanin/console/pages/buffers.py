@@ -79,24 +79,22 @@ def view_of(request: Request) -> View:
 
 def buffers(request: Request) -> Response:
     console = console_of(request)
-    cursor = cursor_in(request)
-    levels, unreadable, following = listing(console, cursor)
+    levels, unreadable, cursor = listing(console, cursor_in(request))
     return console.page(
         request,
         "buffers.html",
         here="buffers",
         levels=levels,
         unreadable=unreadable,
-        cursor=following,
+        cursor=cursor,
         rejects=REJECTS,
-        live=console.templates.url("live", "buffers", cursor=cursor),
+        live=True,
     )
 
 
 def buffer(request: Request) -> Response:
     console = console_of(request)
-    name = request.path_params["name"]
-    level, batch = buffer_shown(console, name)
+    level, batch = buffer_shown(console, request.path_params["name"])
     return console.page(
         request,
         "buffer.html",
@@ -104,7 +102,7 @@ def buffer(request: Request) -> Response:
         level=level,
         batch=batch,
         rejects=REJECTS,
-        live=console.templates.url("live", "buffers", name),
+        live=True,
     )
 
 

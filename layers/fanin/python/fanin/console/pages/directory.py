@@ -122,14 +122,13 @@ def directory(request: Request) -> Response:
 def topic(request: Request) -> Response:
     console = console_of(request)
     query = DirectoryQuery.of(request.path_params["topic"], request.query_params)
-    again = {"attribute": query.attributes or None, "cursor": query.cursor}
     return console.page(
         request,
         "topic.html",
         here="directory",
         query=query,
         shown=topic_shown(console, query),
-        live=console.templates.url("live", "directory", query.topic, **again),
+        live=True,
     )
 
 

@@ -73,10 +73,8 @@ def view(request: Request) -> View:
 
 def frame(request: Request) -> Response:
     console = console_of(request)
-    frame_id, cursor = id_in(request), cursor_in(request)
-    shown = frame_shown(console, frame_id, cursor)
-    live = console.templates.url("live", "frames", frame_id, cursor=cursor)
-    return console.page(request, "frame.html", here="frames", shown=shown, live=None if shown.over else live)
+    shown = frame_shown(console, id_in(request), cursor_in(request))
+    return console.page(request, "frame.html", here="frames", shown=shown, live=not shown.over)
 
 
 ROUTES: Final = (

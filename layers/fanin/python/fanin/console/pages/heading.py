@@ -182,9 +182,7 @@ def asked(request: Request) -> tuple[Console, int]:
     return console_of(request), parse_batch_id(request.path_params["batch_id"])
 
 
-def page_of(
-    request: Request, template: str, tab: str, above: Heading, *, live: str | None = None, **values: Any
-) -> Response:
+def page_of(request: Request, template: str, tab: str, above: Heading, **values: Any) -> Response:
     """Answer with a page of a batch.
 
     Args:
@@ -192,7 +190,6 @@ def page_of(
         template: file name.
         tab: which page of the batch it is.
         above: what stands above it.
-        live: address of its live view.
         values: what else the template shows.
     """
     return console_of(request).page(
@@ -203,7 +200,6 @@ def page_of(
         batch=above.batch,
         tab=tab,
         tab_text=TABS[tab] if tab else "",
-        live=live,
         exact_mode=above.batch.mode is Mode.EXACT,
         **values,
     )

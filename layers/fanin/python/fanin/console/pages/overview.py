@@ -157,7 +157,7 @@ def home(request: Request) -> Response:
         "overview.html",
         here="overview",
         overview=overview(console),
-        live=console.templates.url("live", "overview"),
+        live=True,
     )
 
 

@@ -353,14 +353,11 @@ def view(request: Request) -> View:
 
 
 def picture(request: Request) -> Response:
-    console, (batch_id, level, at) = console_of(request), _asked(request)
-    what = shown(console, batch_id, level, at)
-    query = {} if level is None else {"level": level, "number": at}
-    address = console.templates.url("live", "batches", batch_id, "picture", **query)
-    live = None if what.batch.state.terminal else address
+    console = console_of(request)
+    what = shown(console, *_asked(request))
     # What the picture has read is enough for a heading: how far the whole batch is would take as much again.
     above = Heading(Row(what.batch, None), console.now())
-    return page_of(request, "picture.html", "picture", above, live=live, shown=what)
+    return page_of(request, "picture.html", "picture", above, live=not what.batch.state.terminal, shown=what)
 
 
 ROUTES: Final = (

@@ -135,12 +135,8 @@ def view(request: Request) -> View:
 
 def scatter(request: Request) -> Response:
     console = console_of(request)
-    batch_id, cursors = id_in(request), Cursors.of(request.query_params)
-    shown = scatter_shown(console, batch_id, cursors)
-    live = console.templates.url("live", "scatters", batch_id, **cursors.address())
-    return console.page(
-        request, "scatter.html", here="scatters", shown=shown, live=None if shown.scatter.ready else live
-    )
+    shown = scatter_shown(console, id_in(request), Cursors.of(request.query_params))
+    return console.page(request, "scatter.html", here="scatters", shown=shown, live=not shown.scatter.ready)
 
 
 def payload(request: Request) -> Response:
