@@ -11,6 +11,7 @@ from fanin.domain.latest import Latest
 
 POINTS: Final = 240
 """Samples of a batch at most. When there are more, they are thinned out, and later ones lie further apart."""
+RATE_MS: Final = 60_000
 BATCHES: Final = 256
 """Batches with samples at most; the least recently sampled is forgotten."""
 
@@ -76,13 +77,13 @@ class Samples:
             series = self._of.get(batch_id)
             return () if series is None else tuple(series.kept)
 
-    def rate(self, batch_id: int, *, within: int = 60_000) -> float | None:
-        """Items a second over the last ``within`` ms; None if that is not known."""
+    def rate(self, batch_id: int) -> float | None:
+        """Items a second over the last minute; None if that is not known."""
         samples = self.of(batch_id)
         if not samples:
             return None
         last = samples[-1]
-        first = next(sample for sample in samples if sample.at >= last.at - within)
+        first = next(sample for sample in samples if sample.at >= last.at - RATE_MS)
         if last.at == first.at and len(samples) > 1:
             first = samples[-2]  # nothing was sampled within that time
         passed = last.at - first.at

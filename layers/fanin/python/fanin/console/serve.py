@@ -121,12 +121,9 @@ def _listening(host: str, port: int | None) -> Iterator[socket.socket]:
     ports = (port,) if port is not None else (*range(PORT, PORT + _PORTS), 0)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for one in ports:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((host, one))
+            listener = socket.create_server((host, one), family=family)
         except OSError as error:
-            listener.close()
             if error.errno == errno.EADDRINUSE and one != ports[-1]:
                 continue
             option = "--port" if error.errno in _PORT_REFUSED else "--host"

@@ -51,23 +51,19 @@ class LogEntry:
 
 
 class Log:
-    """Keeps and writes entries. Threads share it.
+    """Keeps entries, and writes each as a line of JSON. Threads share it."""
 
-    Args:
-        logger: gets each entry as a line of JSON.
-    """
-
-    def __init__(self, logger: logging.Logger | None = None) -> None:
+    def __init__(self) -> None:
         self._entries: deque[LogEntry] = deque(maxlen=KEPT)
         self._lock = threading.Lock()
-        self._logger = logger or logging.getLogger(LOGGER)
 
     def add(self, entry: LogEntry) -> None:
         """Keep an entry, and write it."""
         with self._lock:
             self._entries.append(entry)
         level = logging.WARNING if entry.result is EffectKind.FAILED else logging.INFO
-        self._logger.log(level, "%s", json.dumps({"message": MESSAGE, **log_fields(entry.record)}))
+        line = json.dumps({"message": MESSAGE, **log_fields(entry.record)})
+        logging.getLogger(LOGGER).log(level, "%s", line)
 
     def entries(self) -> tuple[LogEntry, ...]:
         """The latest entries, the newest first."""

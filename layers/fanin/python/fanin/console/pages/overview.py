@@ -18,7 +18,7 @@ from fanin.console.state import Console, console_of, live_of
 from fanin.domain import reports
 from fanin.domain.batch import LIVE, Kind, State
 from fanin.domain.buffer import Level
-from fanin.domain.reports import Attention, BatchCounts, Batches
+from fanin.domain.reports import Attention, BatchCounts
 
 LOOKED_AT: Final = 100
 """Live batches of each state among which those that are shown are found."""
@@ -89,7 +89,7 @@ class Counter:
 def overview(console: Console, *, fresh: bool = True) -> Overview:
     """Read what the page shows: counts, what needs attention, what runs, a status of what is shown."""
     counts = console.remembered("counts", lambda: Counter(console)).read(fresh=fresh)
-    pages = console.calls.map(partial(_first, console), LIVE)
+    pages = console.calls.map(partial(console.fanin.ledger.list, limit=LOOKED_AT), LIVE)
     attention = console.fanin.diagnostics.attention(limit=SHOWN)
     troubled = _troubled(console, attention)
     bad = {one.said.batch.batch_id for one in troubled}
@@ -129,10 +129,6 @@ def troubles(request: Request) -> Response:
         troubles=_in_all(page),
         cursor=page.cursor,
     )
-
-
-def _first(console: Console, state: State) -> Batches:
-    return console.fanin.ledger.list(state, limit=LOOKED_AT)
 
 
 def view(request: Request) -> View:
