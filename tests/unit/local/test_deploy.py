@@ -22,13 +22,43 @@ from fanin.local.deploy import _in_order, archive, fingerprint
 deploying = importlib.import_module("fanin.local.deploy")  # fanin.local has a function of this name
 
 
+def test_archive_has_the_same_bytes_for_the_same_content(tmp_path: Path) -> None:
+    # Given two folders of the same files, written in another order at another time
+    for folder, order in (("one", ("a.py", "b/c.py")), ("two", ("b/c.py", "a.py"))):
+        for name in order:
+            file = tmp_path / folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(name)
+    (tmp_path / "two" / "a.py").touch()
+
+    # Then their archives are equal, and hold the files
+    first, second = archive(tmp_path / "one"), archive(tmp_path / "two")
+    assert first == second
+    with ZipFile(BytesIO(first)) as zipped:
+        assert {name: zipped.read(name) for name in zipped.namelist()} == {
+            "a.py": b"a.py",
+            "b/c.py": b"b/c.py",
+        }
+
+
+def test_archive_may_be_small(tmp_path: Path) -> None:
+    # Given a folder whose content compresses well
+    (tmp_path / "zeros").write_bytes(bytes(100_000))
+    # Then a compressed archive is small, has the same content, and the same bytes each time
+    small = archive(tmp_path, compressed=True)
+    assert len(small) < 2_000
+    assert len(archive(tmp_path)) > 100_000
+    assert small == archive(tmp_path, compressed=True)
+    with ZipFile(BytesIO(small)) as zipped:
+        assert zipped.read("zeros") == bytes(100_000)
+
+
 def test_archive_keeps_what_is_executable(tmp_path: Path) -> None:
     (tmp_path / "run").touch(mode=0o755)
-    (tmp_path / "read").write_text("content")
+    (tmp_path / "read").touch(mode=0o644)
     with ZipFile(BytesIO(archive(tmp_path))) as zipped:
-        modes = {entry.filename: entry.external_attr >> 16 & 0o111 for entry in zipped.infolist()}
-        assert zipped.read("read") == b"content"
-    assert modes == {"run": 0o111, "read": 0}
+        modes = {entry.filename: entry.external_attr >> 16 & 0o777 for entry in zipped.infolist()}
+    assert modes == {"run": 0o755, "read": 0o644}
 
 
 def test_stacks_come_after_those_they_depend_on() -> None:

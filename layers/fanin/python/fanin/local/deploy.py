@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 import time
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from botocore.exceptions import ClientError
 
@@ -32,6 +33,7 @@ BOOTSTRAP_VERSION: Final = "30"
 CAPABILITIES: Final = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND")
 DEPLOY_SECONDS: Final = 300.0
 DEAD_STATES: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED")
+ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def fingerprint(assembly: Path) -> str:
@@ -110,12 +112,23 @@ def _publish(assembly: Path, asset_manifest: Path, endpoint_url: str) -> None:
                 s3.put_object(Bucket=bucket, Key=key, Body=content)
 
 
-def archive(folder: Path) -> bytes:
-    """Zip a folder, without compressing it: that takes seconds for a layer, and the emulator is near."""
+def archive(folder: Path, *, compressed: bool = False) -> bytes:
+    """Zip a folder; the same content always gives the same bytes.
+
+    Args:
+        folder: what goes into the archive.
+        compressed: make it small, which takes seconds for a layer; an emulator on this machine has no use for
+            that.
+    """
     buffer = BytesIO()
-    with ZipFile(buffer, "w", strict_timestamps=False) as zipped:
-        for file in filter(Path.is_file, folder.rglob("*")):
-            zipped.write(file, file.relative_to(folder))
+    compression = ZIP_DEFLATED if compressed else ZIP_STORED
+    with ZipFile(buffer, "w") as zipped:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                entry = ZipInfo(file.relative_to(folder).as_posix(), ZIP_EPOCH)
+                entry.compress_type = compression
+                entry.external_attr = (stat.S_IFREG | (0o755 if file.stat().st_mode & 0o100 else 0o644)) << 16
+                zipped.writestr(entry, file.read_bytes())
     return buffer.getvalue()
 
 
