@@ -143,7 +143,11 @@ class RejectLimit:
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """Read a limit as callers give it: a number of rows, a text such as ``2.5%``, None, or a limit."""
+        """Read a limit as callers give it: a number of rows, a text such as ``2.5%``, None, or a limit.
+
+        Raises:
+            InvalidRequest: it is anything else.
+        """
         if given is None or isinstance(given, cls):
             return given or cls()
         if isinstance(given, str):
@@ -152,7 +156,11 @@ class RejectLimit:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a limit as people write it: ``100`` or ``2.5%``."""
+        """Read a limit as people write it: ``100`` or ``2.5%``.
+
+        Raises:
+            InvalidRequest: it is neither a number of rows nor a share of them.
+        """
         try:
             if text.endswith("%"):
                 share = float(Decimal(str(float(text.removesuffix("%")))) / 100)
@@ -165,7 +173,11 @@ class RejectLimit:
         raise InvalidRequest(f"{text!r} is neither a number of rows nor a share of them, such as 100 or 2.5%")
 
     def check(self, rejected: Mapping[str, int], rows: int, folder: str, spark: SparkSession) -> None:
-        """Go on only if few enough rows are left out."""
+        """Go on only if few enough rows are left out, by reason, of all rows.
+
+        Raises:
+            TooManyRejects: there are more; says how many of each reason, and shows the commonest.
+        """
         if self.allows(rejected, rows):
             return
         counting = _that_count(rejected)

@@ -175,7 +175,12 @@ class Service:
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Service:
-        """The stack that the environment names by its tables, or by ``FANIN_PROFILE=local``."""
+        """The stack that the environment names by its tables, or by ``FANIN_PROFILE=local``.
+
+        Raises:
+            NotConfigured: the environment names no tables, which jobs read and write directly; or there is no
+                local stack, and the profile names it.
+        """
         variables = profiled(Settings.from_env().environment if environment is None else environment)
         known = {*_NAMES, *(_KEYS if wants_local(variables) else ())}
         named = {
@@ -212,11 +217,19 @@ class Service:
         return _connected(self)[2]
 
     def require(self, *services: str) -> None:
-        """Check that this process reaches services of AWS."""
+        """Check that this process reaches services of AWS, as boto3 names them.
+
+        Raises:
+            Unreachable: no network leads to some of them.
+        """
         require_reachable(self.endpoints(*services))
 
     def endpoints(self, *services: str) -> dict[str, str]:
-        """Name → URL of services of AWS, as this process calls them from now on."""
+        """Name → URL of services of AWS, as this process calls them from now on.
+
+        Raises:
+            NotConfigured: no region is set.
+        """
         self._enter()
         return endpoints_of(*services)
 
