@@ -205,8 +205,8 @@ class _Merger:
     def add(self, record: ArrowBatches) -> Iterator[ArrowBatches]:
         """Merge some rows; a window comes out when the next one begins."""
         paged, single = record.column("bits").is_valid(), record.column("ordinal").is_valid()
-        others = record.filter(pc.invert(pc.or_(paged, single)))
-        if others.num_rows:
+        if paged.true_count + single.true_count < record.num_rows:
+            others = record.filter(pc.invert(pc.or_(paged, single)))
             columns = {name: others.column(name) for name in ("value", "reason", "detail", "rows")}
             yield merged_records(others.num_rows, **columns)
         rows = [*self._held, *(record.filter(single).to_pylist() if single.true_count else ())]
@@ -214,7 +214,8 @@ class _Merger:
         self._held = [row for row in rows if _item(row) == _item(rows[-1])] if single[-1].as_py() else []
         items = yield from self._once(rows[: len(rows) - len(self._held)])
         if items or paged.true_count:
-            yield from self._merge(items, record.filter(paged))
+            whole = paged.true_count == record.num_rows
+            yield from self._merge(items, record if whole else record.filter(paged))
 
     def finish(self) -> Iterator[ArrowBatches]:
         """Give the last window."""
@@ -254,8 +255,9 @@ class _Merger:
         new = bitmaps(record.column("bits").to_pylist())
         batch_ids = [rest.batch_ids, singles.batch_ids, record.column("batch_id").to_numpy()]
         numbers = [rest.numbers, singles.numbers, record.column("page").to_numpy()]
-        items, failed = [rest.items, singles.items, new], [rest.failed, singles.failed, np.zeros_like(new)]
-        every = _Merged(*map(np.concatenate, (batch_ids, numbers, items, failed)))
+        words = [rest.items, singles.items, new]
+        failed = [rest.failed, singles.failed, np.broadcast_to(np.uint64(0), new.shape)]
+        every = _Merged(*map(np.concatenate, (batch_ids, numbers, words, failed)))
         prefixes = [None] * (len(every.items) - len(new)) + record.column("value").to_pylist()
         if single:
             order = np.lexsort((every.numbers, every.batch_ids))  # keeps those of a page in their order
