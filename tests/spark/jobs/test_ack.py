@@ -28,14 +28,14 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("spark", "unasked")
 @pytest.mark.parametrize(
-    ("input_", "more"), [("rejects", []), ("merged", []), ("rows/part-0.parquet", []), ("*", ["--dry-run"])]
+    ("input_", "more"), [("rejects", []), ("merged", []), ("pages/part-0.parquet", []), ("*", ["--dry-run"])]
 )
 def test_a_dataset_that_the_job_would_replace_is_refused_and_stays(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], *, input_: str, more: list[str]
 ) -> None:
     # Given what an earlier run left in its work folder
     work = tmp_path / "work"
-    for name in ("rejects", "merged", "rows"):
+    for name in ("rejects", "merged", "pages"):
         parquet(work / name / "part-0.parquet", item=["x"])
     before = sorted(work.rglob("*"))
 
