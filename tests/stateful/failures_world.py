@@ -30,6 +30,7 @@ from fanin.domain.redrives import OrdinalRange, Redrive
 from fanin.domain.tree import Tree
 from fanin.errors import Throttled
 from fanin.wire.messages import unpack
+from tests.stateful import raw_parts
 from tests.stateful.actors import Actor
 from tests.stateful.model import Model, ordinal_of, require
 from tests.stateful.redrives import watch
@@ -297,14 +298,14 @@ class FailuresSimulation:
         for batch_id, row in self.model.rows.items():
             if row.gone(self.clock.at):
                 continue
-            notes = self.memory.parts._failures.get(batch_id, {})
+            notes = raw_parts.notes(self.memory, batch_id)
             for ordinal in self.failed(row) | self.held(row):
                 note = notes.get(ordinal)
                 require(note is not None and self.message(batch_id, note), f"{ordinal} of {row}: {note}")
 
     def message(self, batch_id: int, note: FailureRow) -> KeptMessage | None:
         if note.kept == IN_ROW:
-            content = self.memory.parts._messages.get((batch_id, note.ordinal))
+            content = raw_parts.message(self.memory, batch_id, note.ordinal)
         else:
             content = self.memory.claims.objects.get(note.kept)
         return None if content is None else unpack(content)
@@ -320,7 +321,7 @@ class FailuresSimulation:
     def held(self, row: Batch) -> set[int]:
         if row.on_failure is not OnFailure.HOLD or row.state.terminal:
             return set()
-        notes = self.memory.parts._failures.get(row.batch_id, {})
+        notes = raw_parts.notes(self.memory, row.batch_id)
         return set(notes) - self.model.marked(row)
 
     def check(self) -> None:
@@ -341,12 +342,12 @@ class FailuresSimulation:
                 continue
             require(row.state is State.COMPLETE, f"the items are done, and the batch is not: {row}")
             require(len(self.model.marked(row)) == row.items, f"{row} is complete, and items are pending")
-            notes = self.memory.parts._failures.get(batch_id, {})
+            notes = raw_parts.notes(self.memory, batch_id)
             for ordinal, note in notes.items():
                 if ordinal in self.failed(row) and (message := self.message(batch_id, note)):
                     ids[body_of(message.body)].add(note.item)
             known = {ordinal_of(item)[1] for item in sent if ordinal_of(item)[0] == batch_id}
-            marks = [ordinal_of(mark.item) for mark in self.memory.parts._redriven.values()]
+            marks = [ordinal_of(mark.item) for mark in raw_parts.all_redriven(self.memory)]
             lost = {ordinal for at, ordinal in marks if at == batch_id} - known - self.failed(row)
             require(not lost, f"items {lost} of {row} were neither sent nor failed")
         for body, found in ids.items():
@@ -354,7 +355,7 @@ class FailuresSimulation:
         gone = self.row(self.batch_id)
         self.ledger().remove(self.batch_id)
         require(forget(self.ports, gone) is None, "a page of messages was left")
-        notes = self.memory.parts._failures.get(self.batch_id, {}).values()
+        notes = raw_parts.notes(self.memory, self.batch_id).values()
         left = [note for note in notes if self.message(self.batch_id, note)]
         require(not left, f"messages are kept of a batch that is gone: {left}")
 
@@ -369,7 +370,7 @@ class FailuresSimulation:
             else:
                 require(item in self.marks, f"{body} was sent as {item}, and not taken")
             done |= ordinal in self.model.marked(row) - self.failed(row)
-        failed = self.memory.parts._failures.get(self.batch_id, {}).keys()
+        failed = raw_parts.notes(self.memory, self.batch_id).keys()
         if not self.holds:
             failed &= self.failed(self.row(self.batch_id))
         require(done or int(body) not in failed, f"the failure of {body} is lost: {items}")

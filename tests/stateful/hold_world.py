@@ -18,6 +18,7 @@ from fanin.domain.ids import Group
 from fanin.domain.marks import Failure
 from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.domain.tree import Tree
+from tests.stateful import raw_parts
 from tests.stateful.actors import Actor, World
 from tests.stateful.model import Model, require
 from tests.stateful.scheduler import Scheduler
@@ -94,16 +95,15 @@ class HoldSimulation:
         """Held items: a note, a pending bit, and no redrive that has taken the latest failure."""
         if not self.holds:
             return set()
-        notes = self.memory.parts._failures.get(self.batch_id, {})
-        redriven = self.memory.parts._redriven
+        notes = raw_parts.notes(self.memory, self.batch_id)
         marked = self.model.marked(self.row())
         return {
             ordinal
             for ordinal, note in notes.items()
             if ordinal not in marked
             and (
-                (self.batch_id, ordinal) not in redriven
-                or note.failed_at > redriven[self.batch_id, ordinal].failed_at
+                (taken := raw_parts.redriven(self.memory, self.batch_id, ordinal)) is None
+                or note.failed_at > taken.failed_at
             )
         }
 

@@ -19,6 +19,7 @@ from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import Done, Failure, ItemRange, Mark, Receipt
 from fanin.domain.tree import positions
+from tests.stateful import raw_parts
 
 
 class Broken(AssertionError):
@@ -120,7 +121,7 @@ class Model:
 
     def noted(self, batch: Batch) -> int:
         """How many items have a note of a failure, whether that or another mark has won."""
-        return len(self._memory.parts._failures.get(batch.batch_id, {}))
+        return len(raw_parts.notes(self._memory, batch.batch_id))
 
     def _written(self, batch: Batch) -> set[int]:
         """Ordinals whose own bit is clear, or that a range may have marked."""

@@ -30,6 +30,7 @@ from fanin.domain.batch import LIVE, Batch, State
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemFailed
 from fanin.testing import InMemoryService
 from fanin.wire.messages import unpack
+from tests.stateful import raw_parts
 from tests.stateful.model import require
 
 LATER = (timedelta(0), timedelta(minutes=3), timedelta(hours=3))
@@ -255,14 +256,14 @@ class SendersSimulation:
     def kept(self) -> Iterator[tuple[int, int, str]]:
         """Batch, ordinal and body of each failure that has its message."""
         for batch_id in {row.batch_id for row in self.batches()} - self.removed:
-            notes = self.memory.parts._failures.get(batch_id, {})
+            notes = raw_parts.notes(self.memory, batch_id)
             for ordinal in self.failed(batch_id, notes):
                 if body := self.body(batch_id, ordinal, notes[ordinal]):
                     yield batch_id, ordinal, body
 
     def removed_since(self, batch_id: int, ordinal: int) -> bool:
         """Whether the last item under which a failure was sent is in a batch that was removed."""
-        while mark := self.memory.parts._redriven.get((batch_id, ordinal)):
+        while mark := raw_parts.redriven(self.memory, batch_id, ordinal):
             block, ordinal = ids.parse_item(mark.item)
             batch_id = block.batch_id
         return batch_id in self.removed
@@ -271,7 +272,7 @@ class SendersSimulation:
         return self.tracker.services.ledger.failed_among(batch_id, list(ordinals))
 
     def body(self, batch_id: int, ordinal: int, note: FailureRow) -> str | None:
-        content = self.memory.parts._messages.get((batch_id, ordinal)) if note.kept else None
+        content = raw_parts.message(self.memory, batch_id, ordinal) if note.kept else None
         return None if content is None else unpack(content).body
 
     def check_ends(self) -> None:

@@ -22,6 +22,7 @@ from fanin.domain.limits import MAX_ROWS
 from fanin.domain.reports import Missing
 from fanin.domain.tree import Tree
 from fanin.errors import FaninError
+from tests.stateful import raw_parts
 from tests.stateful.actors import Actor, Message, World
 from tests.stateful.model import Model, ordinal_of, ordinals_of, require
 from tests.stateful.scheduler import Scheduler
@@ -356,7 +357,7 @@ class Simulation:
         attempts to add them.
         """
         batch_id, known = batch.batch_id, self.model.batches[batch.batch_id]
-        rows = {one.ordinal: one for one in self.memory.batches.item_keys.get(batch_id, {}).values()}
+        rows = raw_parts.keys(self.memory, batch_id, batch.items)
         keyed = {ordinal_of(f"{g.prefix}:0")[1] for key, g in known.keys.items() if key[:4] == "key/"}
         require(keyed <= rows.keys() and batch.keyed == len(rows), f"{batch}: {keyed} of {rows} have keys")
         unsent = keyed - {n for b, n in self.world.given_out if b == batch_id} - known.begun

@@ -33,6 +33,7 @@ from fanin.domain.buffer import Work
 from fanin.domain.marks import Failure
 from fanin.errors import LimitReached, OutcomeUnknown, ServiceUnavailable, Throttled
 from tests.lost_answers import LostAnswers
+from tests.stateful import raw_parts
 from tests.stateful.fuse import STEPS, Fuse
 from tests.stateful.scheduler import Crash, Scheduler
 
@@ -418,7 +419,7 @@ class BufferMachine(RuleBasedStateMachine):
         """Whether a consumer gave work up, if only a note of it: whoever finishes that keeps the note."""
         item = deliveries.read_receipt(one.receipt).item
         block, ordinal = ids.parse_item(item)
-        note = self.memory.parts._failures.get(block.batch_id, {}).get(ordinal)
+        note = raw_parts.notes(self.memory, block.batch_id).get(ordinal)
         return note is not None and not note.given_up and not self._is_pending(item)
 
     @contextmanager

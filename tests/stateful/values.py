@@ -21,6 +21,7 @@ from fanin.app.ports.words import Clear
 from fanin.domain.batch import Batch
 from fanin.domain.marks import Done, Failure, Mark, Marked
 from fanin.domain.tree import positions
+from tests.stateful import raw_parts
 from tests.stateful.model import named_by, require
 
 NAMES: Final = ("net", "size")
@@ -153,7 +154,7 @@ class ValuesModel:
             listed: the results, by the ordinals of their items.
             succeeded: ordinals of the items that are done, and did not fail.
         """
-        rows = {n: row for (of, n), row in self._memory.parts._results.items() if of == batch_id}
+        rows = raw_parts.results(self._memory, batch_id, max((*succeeded, *listed), default=-1) + 1)
         stored = {n: json.loads(row.content) for n, row in rows.items() if n in succeeded}
         require(listed == stored, f"{batch_id}: the results are {listed}, and not {stored}")
         told, self._told[batch_id] = self._told[batch_id], dict(listed)
