@@ -209,16 +209,10 @@ def check_queue(sqs: SQSClient, queue: str) -> None:
     try:
         with queue_errors(queue):
             sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
-    except AccessDenied:
-        _say_unseen(queue)
-    except (InvalidRequest, NotConfigured) as error:
-        if _NO_ACCESS in str(error):
-            _say_unseen(queue)
-            return
-        raise type(error)(f"{error}. This run has staged and sent nothing") from error
-
-
-def _say_unseen(queue: str) -> None:
-    sys.stderr.write(
-        f"this job may not look at {queue} (sqs:GetQueueAttributes), so a missing queue shows only later\n"
-    )
+    except (AccessDenied, InvalidRequest, NotConfigured) as error:
+        if not isinstance(error, AccessDenied) and _NO_ACCESS not in str(error):
+            raise type(error)(f"{error}. This run has staged and sent nothing") from error
+        sys.stderr.write(
+            f"this job may not look at {queue} (sqs:GetQueueAttributes), so a missing queue shows only"
+            " later\n"
+        )

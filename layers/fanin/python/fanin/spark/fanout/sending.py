@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from pyspark import Accumulator
@@ -24,7 +24,7 @@ from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import runs
 from fanin.spark.fanout.bodies import BODY, KEY
 from fanin.spark.fanout.staging import ORDINAL
-from fanin.spark.runtime.arrow import ddl
+from fanin.spark.runtime.arrow import ddl, page
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
 
@@ -141,9 +141,9 @@ def keys_adder(service: Service, batch_id: int) -> AddKeys:
 
 def _counted(pages: Iterable[pa.RecordBatch], count: Accumulator[int]) -> Iterator[pa.RecordBatch]:
     """The pages; Spark tells the driver of their rows when the task ends."""
-    for page in pages:
-        yield page
-        count.add(page.num_rows)
+    for one in pages:
+        yield one
+        count.add(one.num_rows)
 
 
 def sent_before(service: Service, queue: str, group: str) -> list[tuple[int, int]]:
@@ -190,7 +190,7 @@ def send_pages(
     outgoing = _Outgoing(target, note) if add is None else _Keyed(target, note, add)
     requests = size = unsent = 0
     refused: dict[int, Failure] = {}
-    for taken, failed in send(outgoing.entries(page) for page in pages):
+    for taken, failed in send(map(outgoing.entries, pages)):
         rows = outgoing.answered(taken, failed)
         requests, unsent = requests + 1, unsent + len(failed)
         for item, why in failed.items():
@@ -207,7 +207,7 @@ def send_pages(
     if outgoing.conflicting:
         yield _conflicting(outgoing)
     unsent += outgoing.differing
-    yield _result([{"sent": outgoing.sent, "requests": requests, "refused": unsent}])
+    yield page(_RESULT, [(None, None, None, outgoing.sent, requests, unsent)])
 
 
 class _Outgoing:
@@ -229,9 +229,9 @@ class _Outgoing:
         self._starts: set[int] = set()
         self._refused: set[str] = set()
 
-    def entries(self, page: pa.RecordBatch) -> Iterator[tuple[str, Message]]:
+    def entries(self, given: pa.RecordBatch) -> Iterator[tuple[str, Message]]:
         """The messages of a page that were not sent before, by ordinal."""
-        rows = dict(zip(page.column(ORDINAL).to_pylist(), page.column(BODY).to_pylist(), strict=True))
+        rows = dict(zip(given.column(ORDINAL).to_pylist(), given.column(BODY).to_pylist(), strict=True))
         left = sorted(rows)
         if self._before:
             left = [ordinal for ordinal in left if not self._is_sent(ordinal)]
@@ -275,8 +275,8 @@ class _Keyed(_Outgoing):
         self._add = add
         self._under_way: deque[tuple[str, int]] = deque()
 
-    def entries(self, page: pa.RecordBatch) -> Iterator[tuple[str, Message]]:
-        rows = list(zip(*(page.column(name).to_pylist() for name in (ORDINAL, BODY, KEY)), strict=True))
+    def entries(self, given: pa.RecordBatch) -> Iterator[tuple[str, Message]]:
+        rows = list(zip(*(given.column(name).to_pylist() for name in (ORDINAL, BODY, KEY)), strict=True))
         for start in range(0, len(rows), MAX_KEYS):
             some = rows[start : start + MAX_KEYS]
             keys = self._add([ItemKey(key, payload_digest(body)) for _, body, key in some])
@@ -307,24 +307,14 @@ class _Keyed(_Outgoing):
 
 def _conflicting(outgoing: _Outgoing) -> pa.RecordBatch:
     rows, outgoing.conflicting = outgoing.conflicting, []
-    return _result(
-        [{ORDINAL: row, "reason": Reason.CONFLICTING.value, "detail": _CONFLICTING} for row in rows]
-    )
+    return _not_sent(Reason.CONFLICTING, dict.fromkeys(rows, _CONFLICTING))
 
 
 def _fail(refused: Mapping[int, Failure], fail: Callable[[list[Failure]], object]) -> pa.RecordBatch:
     fail(list(refused.values()))
-    return _result(
-        [
-            {
-                ORDINAL: row,
-                "reason": Reason.UNSENT.value,
-                "detail": failure.reason.removeprefix("not sent: "),
-            }
-            for row, failure in refused.items()
-        ]
-    )
+    why = {row: failure.reason.removeprefix("not sent: ") for row, failure in refused.items()}
+    return _not_sent(Reason.UNSENT, why)
 
 
-def _result(rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(rows, schema=_RESULT)
+def _not_sent(reason: Reason, details: Mapping[int, str]) -> pa.RecordBatch:
+    return page(_RESULT, [(row, reason.value, why, None, None, None) for row, why in details.items()])

@@ -162,7 +162,8 @@ def stage(
                 "the data changed while it was staged; start again when nobody writes to it"
             )
     except FaninError:
-        _delete(files, made.attempt)
+        files.delete(made.attempt)
+        files.delete(left_out_name(made.attempt))
         raise
     note = {
         "source": dict(source),
@@ -279,11 +280,6 @@ def _place(files: Folder, rows: DataFrame) -> tuple[str, list[tuple[int, int, in
     except FaninError:
         files.delete(attempt)
         raise
-
-
-def _delete(files: Folder, attempt: str) -> None:
-    for name in (attempt, left_out_name(attempt)):
-        files.delete(name)
 
 
 def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[int, int, int]]:

@@ -35,19 +35,12 @@ from fanin.spark.runtime.results import Result
 
 
 class SentSoFar(StrEnum):
-    """How many messages of a batch were sent, as far as the folder knows."""
+    """How many messages of a batch were sent, as far as the folder knows; in words."""
 
-    NONE = "none"
-    SOME = "some"
+    NONE = ", and none of its rows was sent"
+    SOME = ", and perhaps not all of its rows were sent"
     """A run may have sent some, and none has noted that it sent all."""
-    ALL = "all"
-
-
-_HOW_MANY: Final = {
-    SentSoFar.NONE: ", and none of its rows was sent",
-    SentSoFar.SOME: ", and perhaps not all of its rows were sent",
-    SentSoFar.ALL: "",
-}
+    ALL = ""
 
 
 @dataclass(frozen=True)
@@ -157,9 +150,9 @@ def unsent(batch: Batch, folder: str, sent: SentSoFar) -> str | None:
         return None
     told = f"batch {batch.batch_id} {'was completed by its deadline' if by_deadline else f'is {batch.state}'}"
     if not batch.items:
-        return f"{told}{_HOW_MANY[SentSoFar.NONE]}; to send them, name another --key"
+        return f"{told}{SentSoFar.NONE}; to send them, name another --key"
     return (
-        f"{told}{_HOW_MANY[sent]}; to send what has failed or is pending,"
+        f"{told}{sent}; to send what has failed or is pending,"
         f" name --retry-of {batch.batch_id} --failed-from {folder} --and-pending and a new --staging"
     )
 
