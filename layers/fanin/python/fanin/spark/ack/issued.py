@@ -18,6 +18,7 @@ from fanin.spark.runtime.service import Service
 
 _MOST: Final = 100_000
 """Prefixes and batches that are remembered; when there are more, all are forgotten."""
+_TREE: Final = Tree()
 
 
 class BatchReader(Protocol):
@@ -56,9 +57,8 @@ Found: TypeAlias = Block | Refused
 class IssuedItems:
     """Checks prefixes of item ids, each once, and remembers the batches that it has read."""
 
-    def __init__(self, batches: BatchReader, tree: Tree | None = None) -> None:
+    def __init__(self, batches: BatchReader) -> None:
         self._batches = batches
-        self._tree = tree or Tree()
         self._rows: dict[int, Batch | None] = {}
         self._found: dict[str, Found] = {}
 
@@ -102,7 +102,7 @@ class IssuedItems:
         """
         rows = self._rows_with(dict.fromkeys(batch_ids, 0))
         return {
-            batch_id: self._tree.root_level(row.items) if row and not row.totals else 0
+            batch_id: _TREE.root_level(row.items) if row and not row.totals else 0
             for batch_id, row in rows.items()
         }
 

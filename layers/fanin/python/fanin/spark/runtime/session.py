@@ -56,6 +56,13 @@ _ALONE: Final[Mapping[str, str]] = {
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
 
 
+_LOUD: Final = (
+    # Spark 4 logs kilobytes of JSON for every SQL error, although it raises the error too.
+    "SQLQueryContextLogger",
+    # A path that does not exist has no metadata of a stream either, which is a page of stack frames.
+    "org.apache.spark.sql.execution.streaming.FileStreamSink",
+    "org.apache.spark.sql.execution.streaming.sinks.FileStreamSink",
+)
 _TOLD_TWICE: Final = (
     "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter",
     "org.apache.spark.executor.Executor",
@@ -88,14 +95,8 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
     for key, value in {**SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    # Spark 4 logs kilobytes of JSON for every SQL error, although it raises the error too.
-    turn_off(spark, "SQLQueryContextLogger")
-    # A path that does not exist has no metadata of a stream either, which is a page of stack frames.
-    turn_off(spark, "org.apache.spark.sql.execution.streaming.FileStreamSink")
-    turn_off(spark, "org.apache.spark.sql.execution.streaming.sinks.FileStreamSink")
-    if alone:
-        for logger in _TOLD_TWICE:
-            turn_off(spark, logger)
+    for logger in (*_LOUD, *(_TOLD_TWICE if alone else ())):
+        turn_off(spark, logger)
     return spark
 
 
