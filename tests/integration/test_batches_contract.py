@@ -70,6 +70,7 @@ class TestRows:
         assert batches.allocate(9, 1, activity=activity, room=None) is None
         assert batches.allocate_once(new_batch(9), 1, IdempotencyKey.of("key"), activity=activity) is None
         assert not batches.rebound(9, items=0, pending=0)
+        assert batches.allocate_counted(9, 1, items=0, pending=0, activity=activity) is None
         assert batches.close(9, now=NOW, activity=activity) == (None, False)
         assert batches.end(9, State.CANCELLED, now=NOW, sources=list(State)) == (None, False)
         assert batches.count(9, 1, activity=activity) is None

@@ -137,6 +137,7 @@ def test_only_the_opening_of_a_batch_writes_the_keys_of_the_index_by_user_key(dy
     # When everything that can happen to it happens
     batches.allocate(8, 1, activity=activity, room=8)
     batches.rebound(8, items=1, pending=0)
+    batches.allocate_counted(8, 1, items=1, pending=0, activity=activity)
     batches.allocate_once(batches.read([8])[8], 1, IdempotencyKey.of("key"), activity=activity)
     batches.touch(8, activity)
     batches.postpone(8, deadline=NOW, until=NOW + 1, activity=activity)

@@ -24,6 +24,25 @@ class TestMoves:
         assert not stores.batches.rebound(8, items=9, pending=0)
         assert row_of(stores).pending_bound == 4
 
+    def test_counted_items_are_added_with_the_count_unless_items_were_added(self, stores: Stores) -> None:
+        put(stores, limit=10, items=10, pending_bound=10)
+        activity = Activity(NOW + 5, NOW + 9)
+
+        added = stores.batches.allocate_counted(8, 3, items=10, pending=4, activity=activity)
+
+        assert added == new_batch(limit=10, items=13, pending_bound=7, touched_at=NOW + 5)
+        assert row_of(stores) == added
+        assert stores.batches.allocate_counted(8, 3, items=10, pending=4, activity=activity) is None
+        assert row_of(stores) == added
+
+    def test_counted_items_are_added_to_open_bounded_batches_only(self, stores: Stores) -> None:
+        put(stores, limit=10, items=1, state=State.CLOSED)
+        put(stores, 9, items=1)
+        activity = Activity(NOW, NOW)
+        for batch_id in (8, 9):
+            call = stores.batches.allocate_counted
+            assert call(batch_id, 1, items=1, pending=0, activity=activity) is None
+
     @pytest.mark.parametrize("grown", [0, 2])
     def test_an_open_batch_drains_once_and_closes_with_the_items_it_has(
         self, stores: Stores, grown: int

@@ -93,6 +93,7 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
         ),
         lambda: batches.create(replace(row, salt=rng.choice((row.salt, bytes(16))))),
         lambda: batches.allocate(batch_id, n, activity=activity, room=rng.choice((None, 5 - n))),
+        lambda: batches.allocate_counted(batch_id, n, items=row.items, pending=0, activity=activity),
         lambda: batches.allocate_once(
             row, n, IdempotencyKey.of(rng.choice("xyz"), rng.choice(CALLERS)), activity=activity
         ),

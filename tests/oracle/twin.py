@@ -41,7 +41,7 @@ class Twin:
             return self._accesses.write(
                 f"{self._name}.{method}",
                 lambda: self._both(method, args, kwargs),
-                once=method in {"allocate", "count"},
+                once=method in {"allocate", "allocate_counted", "count"},
             )
 
         return call

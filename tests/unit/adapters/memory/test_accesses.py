@@ -132,7 +132,7 @@ def test_a_write_is_given_up_after_as_many_lost_answers_as_the_sdk_bears() -> No
     assert memory.accesses.writes == {"words.clear": SENDS}
 
 
-@pytest.mark.parametrize("call", ["allocate", "count"])
+@pytest.mark.parametrize("call", ["allocate", "allocate_counted", "count"])
 def test_a_write_that_adds_to_a_number_is_sent_only_once(call: str) -> None:
     # Given a batch, and a store that loses the answer of one kind of write
     memory = Memory(on_call=losing(f"batches.{call}", 1))
@@ -140,6 +140,7 @@ def test_a_write_that_adds_to_a_number_is_sent_only_once(call: str) -> None:
     batches, activity = memory.batches, Activity(0, 0)
     calls = {
         "allocate": lambda: batches.allocate(8, 4, activity=activity, room=1),
+        "allocate_counted": lambda: batches.allocate_counted(8, 4, items=0, pending=0, activity=activity),
         "count": lambda: batches.count(8, 4, activity=activity),
     }
 

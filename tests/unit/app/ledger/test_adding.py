@@ -209,7 +209,7 @@ class TestBounded:
         world.ledger.mark(list(group[:2])).whole()
 
         # When two producers want that room, and one comes while the other counts
-        world.at("batches.rebound", "before", lambda: world.fresh().add(batch.batch_id, 2))
+        world.at("batches.allocate_counted", "before", lambda: world.fresh().add(batch.batch_id, 2))
         with pytest.raises(LimitReached, match="10 items pending"):
             world.ledger.add(batch.batch_id, 2)
 

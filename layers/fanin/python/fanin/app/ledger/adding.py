@@ -122,8 +122,8 @@ class Adding(Reading):
             batch = self._known.current(batch_id)
             rows |= self.ports.parts.keys(batch_id, [one.key for one in left])
             count = sum(one.key not in rows for one in left)
-            if count:
-                batch = self._admit(batch, count, by_item=by_item)
+            if count and (pending := self._admit(batch, count, by_item=by_item)) is not None:
+                self.ports.batches.rebound(batch_id, items=batch.items, pending=pending)
         raise _contended(batch_id)
 
     def _keyed(
@@ -177,11 +177,13 @@ class Adding(Reading):
         batch = self._known.cached(batch_id)
         for _ in range(TRIES):
             row = self._allocate(batch_id, batch, count)
+            if row is None:
+                batch = self._known.current(batch_id)
+                row = self._allocate_counted(batch, count)
             if row is not None:
                 # A process that did not know the batch could not record the addition as activity.
                 self._known.touch(self._known.unexpired(self._known.remember(row)))
                 return _group(row, row.items - count, count)
-            batch = self._admit(self._known.current(batch_id), count)
         raise _contended(batch_id)
 
     def _allocate(self, batch_id: int, batch: Batch | None, count: int) -> Batch | None:
@@ -193,6 +195,15 @@ class Adding(Reading):
         room = None if batch is None or batch.limit is None else batch.limit - count
         return self.ports.batches.allocate(batch_id, count, activity=activity, room=room, most=most)
 
+    def _allocate_counted(self, batch: Batch, count: int) -> Batch | None:
+        """Add where counting the pending items shows that there is room after all; see ``_admit``."""
+        pending = self._admit(batch, count)
+        if pending is None:
+            return None
+        return self.ports.batches.allocate_counted(
+            batch.batch_id, count, items=batch.items, pending=pending, activity=self._known.activity(batch)
+        )
+
     def _add_once(self, batch: Batch, count: int, key: IdempotencyKey, *, by_item: bool = False) -> Group:
         batch_id = batch.batch_id
         for _ in range(TRIES):
@@ -200,14 +211,17 @@ class Adding(Reading):
             first = self.ports.batches.allocate_once(batch, count, key, activity=activity, by_item=by_item)
             if first is not None:
                 return replace(_group(batch, first, count), again=first < batch.items)
-            batch = self._admit(self._known.current(batch_id), count, by_item=by_item)
+            batch = self._known.current(batch_id)
+            pending = self._admit(batch, count, by_item=by_item)
+            if pending is not None:
+                self.ports.batches.rebound(batch_id, items=batch.items, pending=pending)
         raise _contended(batch_id)
 
-    def _admit(self, batch: Batch, count: int, *, by_item: bool = False) -> Batch:
+    def _admit(self, batch: Batch, count: int, *, by_item: bool = False) -> int | None:
         """Find out why an addition failed; in a batch that seems full, count the pending items.
 
         Returns:
-            The row, with room for the addition, which can be retried.
+            The count, if it leaves room; None if the row has room by now, and the addition can be retried.
 
         Raises:
             BatchClosed: the batch takes no more items.
@@ -233,13 +247,15 @@ class Adding(Reading):
             raise InvalidRequest(
                 f"batch {batch.batch_id} has {batch.items} items, and can hold 2^40 in all; open another"
             )
-        if batch.limit is not None and count > batch.limit:
+        if batch.limit is None:
+            return None
+        if count > batch.limit:
             raise InvalidRequest(
                 f"{count} items never fit into {_name_of(batch)}, whose limit is {batch.limit};"
                 " add fewer at a time"
             )
-        if batch.limit is None or _fits(batch, count):
-            return batch
+        if _fits(batch, count):
+            return None
         # At most ``limit`` items are pending, so the walk reads at most that many words on each level.
         pending = Walk(self.ports, batch, budget=limits.MAX_LIMIT * 8).finish().pending
         if pending + count > batch.limit:
@@ -248,8 +264,7 @@ class Adding(Reading):
                 " try again when some are done",
                 retry_after=1,
             )
-        self.ports.batches.rebound(batch.batch_id, items=batch.items, pending=pending)
-        return replace(batch, pending_bound=pending)
+        return pending
 
 
 def _check_lives(batch: Batch) -> None:

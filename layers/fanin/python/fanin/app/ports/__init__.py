@@ -5,7 +5,7 @@ Each module has the Protocols of one part of the world; ``Ports`` holds an imple
 Stores keep three promises. Every write that moves a batch or clears a bit is one conditional write of one
 row, except ``allocate_once``, a transaction of two rows. Every read is strongly consistent, except the
 listing ``BatchStore.page``. A call whose answer was lost may be repeated without further effect, except
-``allocate`` and ``count``.
+``allocate``, ``allocate_counted`` and ``count``.
 """
 
 from __future__ import annotations

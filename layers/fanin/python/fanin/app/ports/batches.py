@@ -203,6 +203,28 @@ class BatchStore(Protocol):
             False if nothing was written: a key is an item already, or the batch has changed, or is full.
         """
 
+    def allocate_counted(
+        self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity
+    ) -> Batch | None:
+        """Add n items to an open, bounded batch whose pending items were counted, by one conditional write.
+
+        Not idempotent, like ``allocate``.
+
+        Args:
+            batch_id: the batch.
+            n: how many.
+            items: how many items the row must still have.
+            pending: the count; ``pending_bound`` becomes ``pending + n``.
+            activity: of the addition.
+
+        Returns:
+            The row after the addition; None if the condition failed.
+        """
+        when = [IS_OPEN, where("items", "=", items), where("limit", "<>", None)]
+        sets = {"items": items + n, "pending_bound": pending + n, **_touched(activity)}
+        row, done = self.apply("allocate_counted", batch_id, Change(when, sets), if_lost=ITEMS_LOST)
+        return row if done else None
+
     def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
         """Store a fresh count of pending items, provided ``items`` has not changed since; else False."""
         change = Change([where("items", "=", items)], {"pending_bound": pending})
