@@ -43,7 +43,6 @@ def serve(
     port: int | None = None,
     browser: bool = True,
     report: Callable[[str], None],
-    ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a console until the process is interrupted.
 
@@ -55,7 +54,6 @@ def serve(
         port: TCP port; None takes a free one.
         browser: open the launch link in a browser.
         report: prints a line for people.
-        ready: called with the launch link once requests are answered.
 
     Raises:
         NotConfigured: the address cannot be listened on.
@@ -84,8 +82,6 @@ def serve(
             report("Ctrl-C stops it; Enter prints another link, since each works once")
             if browser:
                 webbrowser.open(opened)
-            if ready:
-                ready(opened)
 
         _on_enter(lambda: report(link()))
         server = _Server(

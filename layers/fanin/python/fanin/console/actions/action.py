@@ -129,9 +129,9 @@ class Effect:
     gone: bool = False
 
 
-def nothing(says: str, **numbers: int) -> Effect:
-    """The outcome of an action that changed nothing."""
-    return Effect(EffectKind.NOTHING, says, numbers)
+def nothing(says: str, *, gone: bool = False, **numbers: int) -> Effect:
+    """The outcome of an action that changed nothing, perhaps since its subject is gone."""
+    return Effect(EffectKind.NOTHING, says, numbers, gone=gone)
 
 
 @dataclass(frozen=True, slots=True)

@@ -279,9 +279,7 @@ def _ask_remove(_: Press, batch: Batch) -> Question:
 def _remove(press: Press, batch: Batch) -> Effect:
     removed = press.fanin.ledger.remove(batch.batch_id)
     if not removed.batches:
-        return Effect(
-            EffectKind.NOTHING, f"Nothing was done: the {batch.kind} was removed before.", gone=True
-        )
+        return nothing(f"Nothing was done: the {batch.kind} was removed before.", gone=True)
     says = f"The {batch.kind} and its {counted(removed.items, 'item')} are removed."
     return Effect(EffectKind.DONE, says, {"batches": removed.batches, "items": removed.items}, gone=True)
 

@@ -19,7 +19,6 @@ from fanin.console.actions.action import (
     Press,
     Question,
     go_through,
-    nothing,
     pages,
 )
 from fanin.console.actions.words import are, state_of, was
@@ -269,7 +268,8 @@ def _release(press: Press, batch: Batch) -> Effect:
         address = {**address_of(chosen), "cursor": cursor}
         return Effect(EffectKind.PARTLY, says, numbers, again="Go on with the rest", address=address)
     if not released:
-        return nothing(f"Nothing was given up: no held item matches. {ended}", **numbers)
+        says = f"Nothing was given up: no held item matches. {ended}"
+        return Effect(EffectKind.NOTHING, says, numbers)
     return Effect(EffectKind.DONE, f"{counted(released, 'held item')} given up. {ended}", numbers)
 
 

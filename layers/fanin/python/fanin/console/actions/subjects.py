@@ -92,7 +92,7 @@ def _ask_delete(press: Press, route: Route) -> Question:
 def _delete(press: Press, route: Route) -> Effect:
     deleted = press.fanin.routing.delete(route.name)
     if not deleted:
-        return Effect(EffectKind.NOTHING, f"Nothing was done: {route.name} was deleted before.", gone=True)
+        return nothing(f"Nothing was done: {route.name} was deleted before.", gone=True)
     return Effect(EffectKind.DONE, f"The route {route.name} is deleted.", {"deleted": True}, gone=True)
 
 
@@ -112,7 +112,7 @@ def _ask_deregister(_: Press, one: Registration) -> Question:
 def _deregister(press: Press, one: Registration) -> Effect:
     ended = press.fanin.directory.deregister(one.topic, one.name)
     if not ended:
-        return Effect(EffectKind.NOTHING, f"Nothing was done: {one.name} was not registered.", gone=True)
+        return nothing(f"Nothing was done: {one.name} was not registered.", gone=True)
     return Effect(
         EffectKind.DONE, f"{one.name} is deregistered from {one.topic}.", {"deleted": True}, gone=True
     )

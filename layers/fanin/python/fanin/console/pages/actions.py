@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Press
+from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Press, nothing
 from fanin.console.actions.batches import TYPED
 from fanin.console.actions.log import KEPT, MAX_ASKED, MAX_SAYS, LogEntry
 from fanin.console.actions.subjects import SUBJECTS, Subject
@@ -128,7 +128,7 @@ def act(
         found = subject.find(console.fanin, keys)
         title = subject.title(found)
         if why_not := action.why_not(found):
-            outcome = Effect(EffectKind.NOTHING, f"Nothing was done. {why_not}")
+            outcome = nothing(f"Nothing was done. {why_not}")
         else:
             outcome = action.do(Press(console.fanin, console.now, asked), found)
         ended = ActionOutcome(HTTPStatus.OK)
@@ -186,7 +186,7 @@ def _named(subject: Subject[Any], keys: Mapping[str, str]) -> str:
 def _failure(error: FaninError) -> Effect:
     says = str(error)
     if isinstance(error, _GONE):
-        return Effect(EffectKind.NOTHING, f"Nothing was done: {says.rstrip('.')}.", gone=True)
+        return nothing(f"Nothing was done: {says.rstrip('.')}.", gone=True)
     if error.retryable:
         says += ". It is safe to press again: nothing is done twice"
     return Effect(EffectKind.FAILED, f"{says[:1].upper()}{says[1:].rstrip('.')}.")
