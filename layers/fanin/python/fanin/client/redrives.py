@@ -41,6 +41,7 @@ class RedriveCalls:
         metadata, and whose ``retry_of`` names this one. Items that a live batch holds are sent under their
         own ids. A second call sends nothing twice; what failed once more is redriven from the new batch.
 
+            >>> from fanin import Tracker
             >>> tracker = Tracker.in_memory()
             >>> with tracker.batch() as batch:
             ...     group = batch.add(1)
