@@ -72,7 +72,7 @@ def test_a_route_without_body_and_answer_has_neither() -> None:
 def test_responses_are_those_of_any_request_and_the_routes_own() -> None:
     always = {"400", "401", "403", "429", "500", "503"}
     assert set(operation(DELETE)["responses"]) == {"204"} | always
-    assert set(operation(PUT)["responses"]) == {"201", "404", "413", "415"} | always
+    assert set(operation(PUT)["responses"]) == {"201", "404", "410", "413", "415"} | always
 
 
 def test_a_problem_that_passes_says_when_to_come_back() -> None:
