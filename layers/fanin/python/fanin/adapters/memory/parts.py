@@ -77,14 +77,13 @@ class MemoryParts(Parts):
         return self._accesses.write(f"parts.{call}", write)
 
     def _read(self, call: str, keys: Sequence[PartKey]) -> list[Row]:
-        by_partition: dict[int, list[str]] = defaultdict(list)
-        for partition, part in keys:
-            by_partition[partition].append(part)
-        found: list[Row] = []
-        for partition, parts in by_partition.items():
-            rows = self._partitions[partition]
-            found += self._accesses.read(f"parts.{call}", partial(_of, rows, parts))
-        return found
+        def read(key: PartKey) -> Row | None:
+            return self._partitions[key[0]].get(key[1])
+
+        rows = (
+            self._accesses.read(f"parts.{call}", partial(read, key)) for key in keys
+        )  # each costs its own
+        return [row for row in rows if row is not None]
 
     def _between(self, call: str, span: Span, limit: int, *, last_first: bool = False) -> Page:
         rows = self._partitions[span.partition]
@@ -102,7 +101,3 @@ class MemoryParts(Parts):
 
     def _each(self, call: Callable[[T], R], values: Sequence[T]) -> list[R]:
         return list(map(call, values))
-
-
-def _of(rows: _Partition, parts: Sequence[str]) -> list[Row]:
-    return [rows[part] for part in parts if part in rows]
