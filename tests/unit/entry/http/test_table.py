@@ -82,6 +82,13 @@ def test_the_library_has_the_table_without_the_tools_of_functions() -> None:
     assert not [name for name in modules if name.startswith(("aws_lambda_powertools", "fastjsonschema"))]
 
 
+def test_the_document_is_of_all_routes(call) -> None:
+    paths = call("GET", "/openapi.json").json["paths"]
+    assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == {
+        (route.method, route.path) for route in ROUTES
+    }
+
+
 # Pages of listings: what a query may ask for, and what the use case gets.
 
 
