@@ -46,6 +46,17 @@ def test_times_in_nanoseconds_are_refused_with_what_to_do(spark: SparkSession, t
         opened(spark, tmp_path)
 
 
+def test_names_of_columns_that_are_not_utf_8_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a file whose writer took the name of its column from Latin-1
+    file = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"Grö": ["a"]}), file, store_schema=False)
+    file.write_bytes(file.read_bytes().replace("ö".encode(), b"\xf6\xdf"))
+    with pytest.raises(
+        InvalidRequest, match=r"rows\.parquet.* not UTF-8; the columns are Gr.+ Write the files"
+    ):
+        opened(spark, file)
+
+
 def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
     parquet(tmp_path / "pq" / "1.parquet", item=["a"])
     (tmp_path / "pq" / "2 bad.parquet").write_text("not Parquet at all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -37,7 +38,7 @@ from fanin.spark.runtime.arrow import ArrowBatches, ddl, page
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.places import escaped, file_system, place_of
 from fanin.spark.runtime.session import most_tasks
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, readable_columns
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, readable_columns
 
 _T = TypeVar("_T")
 _VERIFIED: Final = "parquet.page.verify-checksum.enabled"
@@ -194,7 +195,13 @@ def _read(
     reader = spark.read.format(format_.value).option("mergeSchema", True).option(_VERIFIED, True)
     if folders:
         reader = reader.option("basePath", base)
-    return reader.load([escaped(file.path) for file in files])
+    rows = reader.load([escaped(file.path) for file in files])
+    if json.dumps(UNKNOWN)[1:-1] in rows.schema.json():
+        raise InvalidRequest(
+            f"the name of a column in {files[0].path}, or in another file, has bytes that are not UTF-8; the"
+            f" columns are {', '.join(rows.columns)}. Write the files anew"
+        )
+    return rows
 
 
 def _base(spark: SparkSession, path: str) -> str:
