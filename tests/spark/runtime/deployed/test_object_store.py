@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.spark.ack import driver
+from fanin.spark.ack import coalescing
 from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.inputs.formats import Dataset
@@ -72,7 +72,7 @@ def test_tasks_read_files_on_s3(
     # When tasks read them themselves; Spark here has no file system for S3
     opened = spark.createDataFrame([], "item string"), ParquetFiles(found, spark=spark), False
     monkeypatch = request.getfixturevalue("monkeypatch")
-    monkeypatch.setattr(driver, "open_acks", lambda *_, **__: opened)
+    monkeypatch.setattr(coalescing, "_open", lambda *_, **__: opened)
     done = acknowledge(Dataset(place), service, work=request.getfixturevalue("tmp_path") / "work")
 
     # Then all of their items are done
