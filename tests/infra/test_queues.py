@@ -10,7 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.assertions import Match, Template
 
 from fanin import names
-from fanin.entry.jobs import WORK_MS
+from fanin.app.redrives.records import WORK_MS
 from fanin_cdk import FaninStack, TrackedQueue
 from fanin_cdk.redrives import TIMEOUT
 from tests.infra.conftest import UNBUNDLED

@@ -149,13 +149,6 @@ def as_deployed(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(name, value)
 
 
-@pytest.fixture(scope="module", params=["quick plans", pytest.param("as deployed", marks=pytest.mark.soak)])
-def any_plan(request: pytest.FixtureRequest) -> None:
-    """Plans are made as in the other tests, or as they are where nobody sets anything."""
-    if request.param == "as deployed":
-        request.getfixturevalue("as_deployed")
-
-
 @pytest.fixture
 def service(local_environment: None) -> Service:
     """The stack, for driver and tasks."""

@@ -11,10 +11,11 @@ import pytest
 from fanin import names
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import ChannelNotice
+from fanin.app.redrives.records import WORK_MS
 from fanin.app.targets.delivery import JobOutcome
 from fanin.app.targets.records import TargetJob
 from fanin.entry import observe
-from fanin.entry.jobs import WORK_MS, deliver_targets, redrive
+from fanin.entry.jobs import deliver_targets, redrive
 from fanin.errors import ServiceUnavailable, Throttled
 from tests.unit.entry.test_queues import event, failed
 

@@ -41,4 +41,5 @@ class Fresh(Generic[K, V]):
 
     def forget(self, key: K) -> None:
         """Forget a value, if it is remembered."""
-        self._values.pop(key, None)
+        with self._lock:
+            self._values.pop(key, None)

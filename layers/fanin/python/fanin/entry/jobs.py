@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fanin import names
-from fanin.app.api import Scatters
-from fanin.app.redrives.redrive import WORK_MS, RedriveService
-from fanin.app.scatters.service import ScatterService
+from fanin.app.redrives.records import WORK_MS
 from fanin.app.targets.delivery import JobOutcome
 from fanin.app.targets.records import TargetJob
 from fanin.entry.http.validation import parse
@@ -21,6 +19,11 @@ from fanin.entry.partial_batch import TARGETS, SqsRecord, partial_batch_response
 from fanin.entry.unhandled import Postpone
 from fanin.errors import GONE, FaninError
 from fanin.wire.patterns import REPLIES
+
+if TYPE_CHECKING:  # each function imports the one that it needs
+    from fanin.app.api import Scatters
+    from fanin.app.redrives.redrive import RedriveService
+    from fanin.app.scatters.service import ScatterService
 
 
 def handle_each(event: SqsRecord, handle: Callable[[SqsRecord], None]) -> dict[str, Any]:

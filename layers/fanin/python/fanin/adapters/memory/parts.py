@@ -80,9 +80,7 @@ class MemoryParts(Parts):
         def read(key: PartKey) -> Row | None:
             return self._partitions[key[0]].get(key[1])
 
-        rows = (
-            self._accesses.read(f"parts.{call}", partial(read, key)) for key in keys
-        )  # each costs its own
+        rows = (self._accesses.read(f"parts.{call}", partial(read, key)) for key in keys)
         return [row for row in rows if row is not None]
 
     def _between(self, call: str, span: Span, limit: int, *, last_first: bool = False) -> Page:

@@ -31,6 +31,8 @@ from fanin.errors import BatchGone
 
 LEASE_MS: Final = 120_000
 """How long after its last step a worker counts as alive."""
+WORK_MS: Final = 45_000
+"""How long one job goes on before it leaves the rest to the next, which it puts on the queue."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,6 @@ from fanin.errors import (
 AT_ONCE: Final = 4
 """Pages that a call delivers itself; the worker does the others."""
 AT_ONCE_MS: Final = 8_000
-WORK_MS: Final = 45_000
-"""How long one job goes on before it leaves the rest to the next, which it puts on the queue."""
 _LISTED: Final = limits.MAX_ROWS - 1  # and the batch
 COUNTED_MS: Final = 20_000
 """How long a dry run counts."""

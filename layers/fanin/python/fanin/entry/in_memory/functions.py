@@ -14,7 +14,7 @@ from fanin.app.failures import forget
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
 from fanin.app.ports.words import WordKey
-from fanin.app.redrives.redrive import WORK_MS
+from fanin.app.redrives.records import WORK_MS
 from fanin.app.services import Services
 from fanin.app.targets.delivery import JobOutcome, deliver
 from fanin.app.targets.records import TargetJob
