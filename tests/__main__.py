@@ -70,9 +70,8 @@ def run(stage: Stage) -> Figures | None:
         *stage.paths,
     ]
     print(f"== {stage.name}: {' '.join(stage.paths)}\n", end="", flush=True)
-    environment = {**os.environ, "FANIN_SCREENSHOTS": "1"}
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, **both) as running:  # noqa: S603
+    with subprocess.Popen(command, cwd=ROOT, **both) as running:  # noqa: S603
         for line in running.stdout or ():
             print(f"{stage.name:9} {line}", end="", flush=True)
     figures = read(file)

@@ -21,9 +21,12 @@ PACKAGE: Final = Package(
 )
 TAGS: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa")
 
-_RUN: Final = """tags => axe.run(document, {
-  runOnly: {type: "tag", values: tags},
-  rules: {"target-size": {enabled: true}},
+COLOURS: Final = ("color-contrast", "link-in-text-block")
+"""The rules that the colour scheme decides."""
+
+_RUN: Final = """([type, values]) => axe.run(document, {
+  runOnly: {type, values},
+  rules: {"target-size": {enabled: type === "tag"}},
   resultTypes: ["violations"],
 })"""
 
@@ -33,10 +36,10 @@ def fetch() -> Path:
     return PACKAGE.unpacked(HOME)
 
 
-def accessible(page: Page) -> None:
+def accessible(page: Page, *rules: str) -> None:
     """Assert that axe finds nothing on a page; the message has each finding and how to mend it.
 
-    The page's Content-Security-Policy does not hold for scripts that come through the debugger.
+    Without ``rules`` it looks for all that is in ``TAGS``. The page's Content-Security-Policy does not hold for scripts that come through the debugger.
 
     Raises:
         ValueError: the page has no JavaScript, without which axe would never end.
@@ -45,7 +48,7 @@ def accessible(page: Page) -> None:
         raise ValueError("axe needs JavaScript; check the page in a test that has it")
     if not page.evaluate("'axe' in window"):
         page.evaluate(_source())
-    found = page.evaluate(_RUN, list(TAGS))["violations"]
+    found = page.evaluate(_RUN, ["rule", rules] if rules else ["tag", TAGS])["violations"]
     assert not found, f"axe on {page.url}, {page.viewport_size}:\n" + "\n".join(map(_described, found))
 
 

@@ -17,7 +17,7 @@ from tests.browser.example import example
 from tests.browser.faults import Faults
 from tests.browser.serving import served
 from tests.browser.views import View
-from tests.browser.visits import ARTIFACTS, SCREENSHOTS, Visit
+from tests.browser.visits import ARTIFACTS, KEEP, Visit
 
 Visited = Callable[[str], Visit]
 ROOT = Path(__file__).parents[2]
@@ -89,13 +89,13 @@ def test_an_expected_fault_must_happen(visited: Visited) -> None:
         visit.check()
 
 
-@pytest.mark.parametrize(("screenshots", "kept"), [("", []), ("always", ["page.png"])])
-def test_a_screenshot_of_every_test_is_kept_on_demand(
-    visited: Visited, artifacts: Path, screenshots: str, kept: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(SCREENSHOTS, screenshots)
+def test_all_is_kept_on_demand(visited: Visited, artifacts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     visited("sound").passed()
-    assert [path.name for path in artifacts.glob("test_batches-test_list-360-dark/*")] == kept
+    assert list(artifacts.glob("**/*.*")) == []
+    monkeypatch.setenv(KEEP, "1")
+    visited("sound").passed()
+    folder = artifacts / "test_batches-test_list-360-dark"
+    assert {path.name for path in folder.glob("*")} == {"page.png", "page.html", "trace.zip"}
 
 
 TESTS = """
@@ -126,7 +126,7 @@ def test_a_fault_fails_a_test_and_what_shows_it_is_kept(tmp_path: Path) -> None:
     (tmp_path / "test_inner.py").write_text(TESTS)
     # When they run
     options = f"--rootdir {tmp_path} -c pyproject.toml -p tests.browser.conftest -p no:cacheprovider"
-    kept = {ARTIFACTS: str(tmp_path / "kept"), SCREENSHOTS: "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    kept = {ARTIFACTS: str(tmp_path / "kept"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     run = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "pytest", *options.split(), tmp_path / "test_inner.py"],
         env={**os.environ, **kept},
@@ -145,6 +145,6 @@ def test_a_fault_fails_a_test_and_what_shows_it_is_kept(tmp_path: Path) -> None:
     assert found == {
         f"test_inner-{test}/{name}"
         for test in ("test_fault", "test_assertion")
-        for name in ("page.png", "reason.txt", "trace.zip")
+        for name in ("page.png", "page.html", "reason.txt")
     }
     assert "not a function" in (tmp_path / "kept/test_inner-test_fault/reason.txt").read_text()

@@ -16,8 +16,8 @@ from tests.browser.views import View
 
 ARTIFACTS: Final = "FANIN_ARTIFACTS"
 """Environment variable: the folder for what is kept of tests."""
-SCREENSHOTS: Final = "FANIN_SCREENSHOTS"
-"""Environment variable: if it is set, a screenshot of every test is kept, not only of those that fail."""
+KEEP: Final = "FANIN_KEEP"
+"""Environment variable: if it is set, a screenshot and the trace of every test are kept. Traces cost a fifth."""
 
 
 def artifacts() -> Path:
@@ -45,7 +45,8 @@ class Visit:
         )
         self._context.set_default_timeout(60_000)
         self.faults.watch(self._context)
-        self._context.tracing.start(snapshots=True)
+        if KEEP in os.environ:
+            self._context.tracing.start(snapshots=True)
         self.page: Page = self._context.new_page()
 
     def check(self) -> None:
@@ -55,23 +56,26 @@ class Visit:
         self.faults.check()
 
     def passed(self) -> None:
-        """Keep a screenshot if the environment asks for it."""
-        if os.environ.get(SCREENSHOTS):
-            self._screenshots()
+        """Keep what the environment asks for."""
+        if KEEP in os.environ:
+            self._keep()
 
     def failed(self, reason: str) -> None:
-        """Keep screenshots, the trace and the reason; `playwright show-trace` opens the trace."""
+        """Keep the reason, screenshots, and the pages as they are."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "reason.txt").write_text(reason)
-        self._context.tracing.stop(path=self.folder / "trace.zip")
-        self._screenshots()
+        self._keep()
 
     def close(self) -> None:
         self._context.close()
 
-    def _screenshots(self) -> None:
+    def _keep(self) -> None:
+        if KEEP in os.environ:
+            self._context.tracing.stop(path=self.folder / "trace.zip")
         for number, page in enumerate(self._context.pages):
+            file = self.folder / f"page{number or ''}"
             try:
-                page.screenshot(path=self.folder / f"page{number or ''}.png", full_page=True)
+                page.screenshot(path=file.with_suffix(".png"), full_page=True)
+                file.with_suffix(".html").write_text(page.content())
             except Error as error:
-                (self.folder / f"page{number or ''}.txt").write_text(f"no screenshot: {error}")
+                file.with_suffix(".txt").write_text(f"no screenshot: {error}")
