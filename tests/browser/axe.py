@@ -39,7 +39,11 @@ def fetch() -> Path:
 def accessible(page: Page, *rules: str) -> None:
     """Assert that axe finds nothing on a page; the message has each finding and how to mend it.
 
-    Without ``rules`` it looks for all that is in ``TAGS``. The page's Content-Security-Policy does not hold for scripts that come through the debugger.
+    The page's Content-Security-Policy does not hold for scripts that come through the debugger.
+
+    Args:
+        page: a page that has JavaScript.
+        rules: of axe; by default all that have one of ``TAGS``.
 
     Raises:
         ValueError: the page has no JavaScript, without which axe would never end.

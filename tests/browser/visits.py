@@ -17,7 +17,7 @@ from tests.browser.views import View
 ARTIFACTS: Final = "FANIN_ARTIFACTS"
 """Environment variable: the folder for what is kept of tests."""
 KEEP: Final = "FANIN_KEEP"
-"""Environment variable: if it is set, a screenshot and the trace of every test are kept. Traces cost a fifth."""
+"""Environment variable: if it is set, pages and the trace of every test are kept. Traces cost a fifth."""
 
 
 def artifacts() -> Path:
