@@ -37,9 +37,9 @@ from bench.spark_cluster import (
 from bench.world import World
 from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.ledger_writes import mark
+from fanin.spark.ack.ledger_writes import mark, partition_marks
 from fanin.spark.ack.page_builder import popcount
-from fanin.spark.ack.page_merger import lift, merge
+from fanin.spark.ack.page_merger import merge
 from fanin.spark.ack.parquet_files import pages_from_files
 from fanin.spark.ack.schemas import MARK_SCHEMA
 from fanin.spark.ack.sql_items import normalize
@@ -140,7 +140,7 @@ def writes(spark: SparkSession, power: int = 20) -> list[Figure]:
         _write(Path(folder) / "half", chosen)
         batches, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
         pages = pages_from_files(spark, parquet_files(Path(folder) / "half"), schema, batches)
-        found = lift(merge(pages, schema, batches), batches)
+        found = partition_marks(merge(pages, schema, batches), CORES)
         with world.spending() as spent:
             _mark(world, found)
     name = f"writes over words, for a random half of 2^{power} items"
@@ -154,9 +154,9 @@ def billion(spark: SparkSession) -> Figure:
     batch = world.batch(BILLION, closed=True)
     batches, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
     source: Any = Contiguous(BILLION, PARTITIONS)
-    found = lift(merge(pages_from_files(spark, source, schema, batches), schema, batches), batches)
+    merged = merge(pages_from_files(spark, source, schema, batches), schema, batches)
     with world.spending() as spent:
-        _mark(world, found)
+        _mark(world, partition_marks(merged, CORES))
     world.check_complete()
     return Figure(f"writes for 10⁹ rows in {PARTITIONS} partitions in order", spent.writes, at_most=2_000)
 

@@ -37,7 +37,7 @@ def test_tasks_that_die_half_way_change_nothing(
     dying = faults.DyingService.of(service, deaths)
 
     # When they are acknowledged
-    summary = acknowledge(Dataset(folder), dying, work=tmp_path / "work", writers=2).summary()
+    summary = acknowledge(Dataset(folder), dying, work=tmp_path / "work", max_writes_per_second=400).summary()
 
     # Then it was as if nothing had happened
     assert faults.happened(deaths) == faults.dying_of("mark")
@@ -131,7 +131,10 @@ def test_a_footer_that_promises_other_rows_acknowledges_nothing(
 
     with pytest.raises((PySparkException, Py4JJavaError)) as raised:
         acknowledge(
-            Dataset(tmp_path / "acks"), work=tmp_path / "work", batch_id=str(batch.batch_id), writers=1
+            Dataset(tmp_path / "acks"),
+            work=tmp_path / "work",
+            batch_id=str(batch.batch_id),
+            max_writes_per_second=200,
         )
 
     told = raised_in_task(raised.value)

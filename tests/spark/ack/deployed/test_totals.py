@@ -86,7 +86,9 @@ def test_tasks_that_die_half_way_add_nothing_twice(
     dying = faults.DyingService.of(service, tmp_path / "deaths")
 
     work = str(tmp_path / "work")
-    done = acknowledge(rows, dying, work=work, batch_id=batch.batch_id, totals=["rows"], writers=2)
+    done = acknowledge(
+        rows, dying, work=work, batch_id=batch.batch_id, totals=["rows"], max_writes_per_second=400
+    )
 
     # Then the sum is exact, though nothing was lifted above level 0
     assert faults.happened(tmp_path / "deaths") == faults.dying_of("mark")

@@ -17,8 +17,7 @@ from fanin.domain.tree import Bits, Tree
 from fanin.spark.ack.coalescer import Coalescer, chunks, coalesce_task
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader
-from fanin.spark.ack.page_merger import LIFTED, lift_high, merge_task
-from fanin.spark.ack.schemas import MARK_SCHEMA
+from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.runtime.rejects import Reason
 from tests.spark.given import Given, batch, block, minimal, rows_of, shuffled
 
@@ -67,13 +66,8 @@ def merged(
         for row in rows
         if row["mask"]
     ]
-    low = [(batch_id, mark) for batch_id, mark in marks if mark.level < LIFTED]
-    high = [
-        (batch_id, Bits(level, number, mask & MASK))
-        for batch_id, level, number, mask, _ in lift_high((r for r in rows if r["level"] == LIFTED), source)
-    ]
     rejects = Counter((row["value"], row["reason"]) for row in rows if row["reason"])
-    return low + high, rejects, sum(row["rows"] or 0 for row in rows)
+    return marks, rejects, sum(row["rows"] or 0 for row in rows)
 
 
 def tasks(shares: list[list[Record]], schema: InputSchema) -> list[Record]:
@@ -268,16 +262,10 @@ def test_a_repeat_is_shown_under_the_id_that_it_came_with() -> None:
     assert rejects in ({(first, "duplicate"): 1}, {(second, "duplicate"): 1})
 
 
-@pytest.mark.parametrize("items", [64**4, 64**4 + 1, 64**5])
-def test_levels_above_windows_are_lifted_to_the_root_and_no_further(items: int) -> None:
-    # Given the bits of all whole windows of a batch, three of whose words hold bit 63
-    source = Given((batch(21, items),))
-    windows = items // 64**3
-    words = Tree().masks(range(windows))
-    rows = [{"batch_id": 21, "number": n, "mask": mask - (mask >> 63 << 64)} for n, mask in words.items()]
+@pytest.mark.parametrize(("items", "level"), [(64**3, 2), (64**3 + 1, 3)])
+def test_a_whole_window_is_lifted_to_the_root_and_no_further(items: int, level: int) -> None:
+    source, schema = Given((batch(21, items),)), InputSchema(by_id=False, batch_id=21)
 
-    found = [dict(zip(MARK_SCHEMA.names, mark, strict=True)) for mark in lift_high(rows, source)]
+    marks, _, _ = merged(list(coalesce_task(source, schema)([ordinals_of(*range(64**3))])), schema, source)
 
-    # Then they are the cover by its definition, three levels up
-    marks = {Bits(row["level"] - 3, row["number"], row["mask"] & MASK) for row in found}
-    assert marks == minimal(set(range(windows)), Tree().root_level(items) - 3)
+    assert marks == [(21, Bits(level, 0, MASK if level == 2 else 1))]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.driver import _reported, acknowledge, check_writers, forecast, share_writers
+from fanin.spark.ack.driver import _reported, acknowledge, check_rate, forecast, share_writes
 from fanin.spark.runtime.rejects import RejectLimit
 from fanin.spark.runtime.values import whole
 
@@ -21,8 +21,6 @@ NOTHING: Any = None
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"writers": 0}, "writers must be a whole number of at least 1, not 0"),
-        ({"writers": 2.5}, "writers must be a whole number"),
         ({"max_writes_per_second": 0.5}, "at least 1, not 0.5; leave it out for no limit"),
         ({"max_writes_per_second": float("nan")}, "leave it out for no limit"),
         ({"max_writes_per_second": "fast"}, "leave it out for no limit"),
@@ -40,14 +38,13 @@ def test_arguments_that_mean_nothing_are_refused_before_anything_is_read(
 ) -> None:
     with pytest.raises(InvalidRequest, match=why):
         acknowledge(NOTHING, NOTHING, **{"work": "/nowhere", **wrong})
-    if "writers" not in wrong:
-        with pytest.raises(InvalidRequest, match=why):
-            forecast(NOTHING, NOTHING, **{"work": "/nowhere", **wrong})
+    with pytest.raises(InvalidRequest, match=why):
+        forecast(NOTHING, NOTHING, **{"work": "/nowhere", **wrong})
 
 
 def test_numbers_and_limits_are_taken_as_people_have_them() -> None:
     assert [whole("batch_id", given) for given in (7, "7", np.int64(7))] == [7, 7, 7]
-    assert check_writers("3", "4e3") == (3, 4_000.0)
+    assert check_rate("4e3") == 4_000.0
     given = [RejectLimit.of(limit) for limit in (5, "5", np.int32(5), "2.5%", None)]
     assert given == [*[RejectLimit(count=5)] * 3, RejectLimit(share=0.025), RejectLimit()]
 
@@ -66,52 +63,41 @@ def test_numbers_and_limits_are_taken_as_people_have_them() -> None:
     ],
 )
 def test_tasks_follow_the_words(words: int, most: int, tasks: int) -> None:
-    share = share_writers(words, most, None, None)
+    share = share_writes(words, most, None)
     assert (share.tasks, share.writes_per_second) == (tasks, None)
 
 
 def test_a_rate_is_divided_among_the_tasks_that_run_at_a_time() -> None:
-    share = share_writers(1_000_000, 8, None, 4_000)
+    share = share_writes(1_000_000, 8, 4_000)
     assert (share.tasks, share.writes_per_second) == (40, 500)
 
 
 def test_a_low_rate_lets_few_tasks_run_and_none_is_too_slow() -> None:
     # Given a cluster that could run 4,096 tasks, and 1,000 writes a second: 5 tasks of 200
-    share = share_writers(134_217_728, 4_096, None, 1_000)
+    share = share_writes(134_217_728, 4_096, 1_000)
     assert (share.tasks, share.writes_per_second) == (5, 200)
     # And a rate that one task can do alone
-    share = share_writers(134_217_728, 8, None, 10)
+    share = share_writes(134_217_728, 8, 10)
     assert (share.tasks, share.writes_per_second) == (1, 10)
 
 
 def test_a_cluster_that_does_not_say_how_far_it_grows_reaches_a_rate_with_few_cores() -> None:
     # Given Spark's default, without maxExecutors, on 60 cores
-    share = share_writers(134_217_728, 4_096, None, 10_000)
+    share = share_writes(134_217_728, 4_096, 10_000)
     assert share.writes_per_second is not None
     assert min(60, share.tasks) * share.writes_per_second == 10_000
 
 
-def test_callers_may_say_how_many_tasks_write() -> None:
-    assert share_writers(10, 8, 3, None).tasks == 3
-    share = share_writers(1_000_000, 8, 100, 1_000)
-    assert (share.tasks, share.writes_per_second) == (5, 200)
-    assert share_writers(1_000_000, 8, 2, 1_000).writes_per_second == 500
-
-
 def test_failures_have_tasks_of_their_own() -> None:
-    share = share_writers(1_000_000, 8, None, None)
+    share = share_writes(1_000_000, 8, None)
     assert [share.tasks_for(failures) for failures in (1, 1_000, 2_500, 1_000_000)] == [1, 1, 3, 8]
-    assert share_writers(10, 8, 3, None).tasks_for(1) == 3
 
 
-@pytest.mark.parametrize("writers", [None, 8])
 @pytest.mark.parametrize("words", [0, 500, 1_000_000])
 @pytest.mark.parametrize("rate", [10, 100, 1_000, 100_000])
-def test_failures_keep_to_the_rate_of_all_tasks_together(
-    writers: int | None, words: int, rate: float
-) -> None:
+def test_failures_keep_to_the_rate_of_all_tasks_together(words: int, rate: float) -> None:
     # Given few words or many, and very many failures
-    share = share_writers(words, 8, writers, rate)
+    share = share_writes(words, 8, rate)
 
     # Then the tasks that fail items at the same time do not exceed the rate
     assert share.writes_per_second is not None

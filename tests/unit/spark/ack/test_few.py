@@ -41,14 +41,13 @@ def test_a_task_stops_reading_where_there_are_too_many_rows(monkeypatch: pytest.
     assert [row["rows"] for row in rows if row["rows"] is not None] == [3]
 
 
-def test_the_driver_lifts_to_the_minimal_cover() -> None:
-    # Given whole windows of a batch, the whole batch but one item, and single items
+def test_few_words_are_written_in_the_order_of_the_words_above() -> None:
+    # Given a whole window of a batch, and single items
     chosen = [*range(262_144), *range(262_200, 300_000, 3)]
     pages = list(coalesce_task(GIVEN, ORDINALS)([record(chosen)]))
     (records,) = shuffled(pages, 1)
-    merged = rows_of(merge_task(GIVEN, ORDINALS)(records))
 
-    found = coalescing.few_words(merged, GIVEN, rows=len(chosen))
+    found = coalescing.Few(len(chosen), rows_of(merge_task(GIVEN, ORDINALS)(records)))
     marks = [tuple(row.values()) for row in found.marks.to_pylist()]
 
     assert sorted(items_of(marks)) == [(7, n) for n in chosen]
@@ -61,7 +60,7 @@ def test_the_driver_lifts_to_the_minimal_cover() -> None:
 def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a row to mark, and one that is left out
     left_out = {"value": "x", "reason": "malformed", "detail": "why"}
-    found = coalescing.Few(2, [left_out], marks=pa.RecordBatch.from_pylist([]))
+    found = coalescing.Few(2, [left_out])
     rows = SimpleNamespace(columns=["item"], schema=None, sparkSession=FileSystem().session())
     monkeypatch.setattr(coalescing, "with_names", lambda rows, _names: rows)
     monkeypatch.setattr(coalescing, "coalesce_few", lambda *_: found)
@@ -92,10 +91,10 @@ def test_the_batches_of_all_items_are_read_at_once() -> None:
             "raw": pa.array([None] * 300, pa.string()),
         }
     )
-    (records,) = shuffled(list(coalesce_task(given, schema)([record])), 1)
+    (records,) = shuffled(list(coalesce_task(counting, schema)([record])), 1)
 
-    merged = rows_of(merge_task(given, schema)(records))
-    found = coalescing.few_words(merged, counting, rows=300)
+    together = pa.Table.from_batches(records).combine_chunks().to_batches()
+    found = coalescing.Few(300, rows_of(merge_task(counting, schema)(together)))
 
     assert found.marks.num_rows == 300
-    assert len(reads) <= 2
+    assert len(reads) <= 3

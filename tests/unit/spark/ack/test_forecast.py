@@ -14,14 +14,14 @@ STEADY: Final = Throughput(QUOTA, QUOTA)
 NEW: Final = Throughput(QUOTA, WARM)
 
 
-def found(rows: int, failed: int = 0, **rejects: int) -> Any:
-    return SimpleNamespace(rows=rows, failed=failed, rejects=rejects)
+def found(words: int, failed: int = 0, **rejects: int) -> Any:
+    return SimpleNamespace(rows=700, words=words, failed=failed, rejects=rejects)
 
 
 def made_of(
     words: int, table: Throughput, *, region: str = "us-east-1", rate: float | None = None
 ) -> Forecast:
-    return forecast_of((words, 0), found(words), region=region, table=table, per_second=rate)
+    return forecast_of(0, found(words), region=region, table=table, per_second=rate)
 
 
 def test_half_of_eight_billion_items_takes_an_hour_at_the_quota() -> None:
@@ -68,8 +68,8 @@ def test_the_forecast_says_whose_price_it_takes(region: str, dollars: float, of:
 
 
 def test_failures_cost_their_bits_their_notes_and_their_messages() -> None:
-    run = found(700, 60, null=1)
-    made = forecast_of((10, 2), run, region="us-east-1", table=STEADY, per_second=3_600)
+    run = found(10, 60, null=1)
+    made = forecast_of(2, run, region="us-east-1", table=STEADY, per_second=3_600)
 
     assert made.writes == 10 + 2 + 60 * 3
     assert made.hours * 3_600 * 3_600 == pytest.approx(192)

@@ -58,15 +58,15 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    calls: list[dict[str, Any]] = []
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    calls: list[Any] = []
 
-    def acknowledge(rows: Rows, service: object, **options: Any) -> Acknowledged:
-        assert rows.kept
-        calls.append(options)
+    def acknowledge(given: Any) -> Acknowledged:
+        assert given.rows.kept
+        calls.append(given)
         return DONE
 
-    monkeypatch.setattr(stream, "acknowledge", acknowledge)
+    monkeypatch.setattr(stream, "acknowledge_many", acknowledge)
     return calls
 
 
@@ -74,7 +74,7 @@ def test_a_micro_batch_that_fails_is_not_kept_in_memory(monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(stream, "acknowledge", broken)
+    monkeypatch.setattr(stream, "acknowledge_many", broken)
     rows, heard = Rows(), []
     with pytest.raises(RuntimeError):
         stream.ack_stream(object(), work="/scratch", on_done=lambda *done: heard.append(done))(rows, 5)

@@ -1,4 +1,4 @@
-"""From the rows of a run to the words that it clears: staged, coalesced, merged, and lifted.
+"""From the rows of a run to the words that it clears: staged, coalesced and merged.
 
 Rows may be others when they are evaluated again: because of a clock, or of a function that fails now and
 then. So they are evaluated once, and what tasks make of them is written before anything follows from it: what
@@ -14,7 +14,7 @@ from os import PathLike
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
@@ -22,7 +22,7 @@ from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.ledger_writes import COUNTS, FAILURE, Acknowledged, fail, mark
-from fanin.spark.ack.page_merger import LIFTED, in_order, lift, lift_high, merge, merge_task
+from fanin.spark.ack.page_merger import in_order, merge, merge_task
 from fanin.spark.ack.parquet_files import ParquetFiles, pages_from_files
 from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA
 from fanin.spark.ack.sql_items import check_columns, normalize
@@ -63,6 +63,12 @@ class Given(NamedTuple):
     files: ParquetFiles | None = None
     small: bool = False
 
+    def named(self) -> tuple[DataFrame, InputSchema, tuple[str, ...]]:
+        """The rows, how they name items, and the names of totals, each of which is a column."""
+        rows = with_names(self.rows, ["item", "batch_id", "ordinal", "reason", *self.totals])
+        totals = check_columns(self.totals, rows.schema)
+        return rows, InputSchema.of(rows.columns, self.batch_id), totals
+
 
 def given_of(
     what: str,
@@ -101,8 +107,7 @@ class Coalesced(NamedTuple):
         failed: items that fail.
         words: about how many words there are to clear, and not fewer.
         merged: rows of ``MERGED``, which has these words, and the failures.
-        totals: names of totals.
-        batches: where batches are read.
+        totals: the sum of each total over all items, by name.
     """
 
     rows: int
@@ -110,22 +115,7 @@ class Coalesced(NamedTuple):
     failed: int
     words: int
     merged: DataFrame
-    totals: Sequence[str]
-    batches: BatchReader
-
-    @property
-    def marks(self) -> DataFrame:
-        """Rows of ``MARKS``."""
-        return lift(self.merged, self.batches)
-
-    def sums(self) -> dict[str, int]:
-        """The sum of each total over all items."""
-        if not self.totals:
-            return {}
-        each = self.merged.select(F.explode("brought").alias("one"))
-        places = range(1, len(self.totals) + 1)
-        found = each.agg(*(F.sum(F.col("one")[place].cast("decimal(38,0)")) for place in places)).collect()[0]
-        return {name: int(number or 0) for name, number in zip(self.totals, found, strict=True)}
+    totals: dict[str, int]
 
 
 def coalesce(given: Given) -> Coalesced:
@@ -137,9 +127,7 @@ def coalesce(given: Given) -> Coalesced:
     check_rejects_folder(spark, given.rejects)
     for folder in work:
         check_replaceable(spark, folder)
-    rows = with_names(given.rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
-    totals = check_columns(given.totals, rows.schema)
-    schema = InputSchema.of(rows.columns, given.batch_id)
+    rows, schema, totals = given.named()
     reasons = "reason" in rows.columns
     if given.files and not totals and given.files.readable(schema):
         pages = pages_from_files(spark, given.files, schema, batches, reasons=reasons)
@@ -148,14 +136,21 @@ def coalesce(given: Given) -> Coalesced:
         pages = pages_from_rows(normalize(rows, schema, totals), schema, batches, totals)
         pages = replace_dataset(pages, f"{given.work}/pages")
     merged = replace_dataset(merge(pages, schema, batches), f"{given.work}/merged")
-    counts = F.count(F.lit(1)), F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask"), F.count("why")
-    found = merged.groupBy("reason").agg(*counts).collect()
-    read, words, failed = (sum(row[place] for row in found) for place in (2, 3, 4))
+    counts = F.sum("rows"), F.count("mask"), F.count("why"), *map(_sum_of, range(1, len(totals) + 1))
+    found = merged.groupBy("reason").agg(F.count(F.lit(1)), *counts).collect()
+    places = range(2, 5 + len(totals))
+    read, words, failed, *sums = (sum(int(row[place] or 0) for row in found) for place in places)
     left_out = merged.where("reason IS NOT NULL").select("value", "reason", "detail")
     counted = {reason: count for reason, count, *_ in found if reason is not None}
     counted = write_rejects(left_out, given.rejects, counted)
     given.max_rejects.check(counted, read, given.rejects, spark)
-    return Coalesced(read, counted, failed, words, merged, totals, batches)
+    return Coalesced(read, counted, failed, words, merged, dict(zip(totals, sums, strict=True)))
+
+
+def _sum_of(place: int) -> Column:
+    """The sum of what items bring to a total, by its place; 64 values of a word fit into a BIGINT."""
+    word = f"aggregate(brought, 0L, (sum, one) -> sum + coalesce(one[{place}], 0L))"
+    return F.sum(F.expr(word).cast("decimal(38,0)"))
 
 
 SMALL: Final = 4 * 2**20
@@ -230,12 +225,8 @@ TASKS: Final = 32
 """Most tasks, of at most so many rows each, so that what comes to the driver together is bounded."""
 
 
-def acknowledge_few(given: Given, *, write_empty: bool = False) -> Acknowledged | None:
+def acknowledge_few(given: Given) -> Acknowledged | None:
     """Acknowledge, or fail, the items that rows name, if they are few.
-
-    Args:
-        given: the rows, and where the rejects are replaced.
-        write_empty: whether to write the dataset of rejects if there are none.
 
     Returns:
         What was done; None if the rows are too many: then nothing was written.
@@ -243,28 +234,32 @@ def acknowledge_few(given: Given, *, write_empty: bool = False) -> Acknowledged 
     Raises:
         InvalidRequest, TooManyRejects: as ``acknowledge``.
     """
-    rows = with_names(given.rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
-    totals = check_columns(given.totals, rows.schema)
-    schema = InputSchema.of(rows.columns, given.batch_id)
+    spark, (rows, schema, totals) = given.rows.sparkSession, given.named()
     few = coalesce_few(rows, schema, StoredBatches(given.service), totals)
     if few is None:
         return None
-    counted = write_few_rejects(rows.sparkSession, few.rejects, given.rejects, write_empty=write_empty)
-    given.max_rejects.check(counted, few.rows, given.rejects, rows.sparkSession)
+    counted = write_few_rejects(spark, few.rejects, given.rejects, write_empty=given.small)
+    given.max_rejects.check(counted, few.rows, given.rejects, spark)
     return few.write(given.service, counted, totals)
 
 
 class Few(NamedTuple):
-    """A few rows, coalesced: how many, rows of ``MERGED``, and rows of ``MARKS``."""
+    """A few rows, coalesced: how many, and rows of ``MERGED``."""
 
     rows: int
     merged: Sequence[dict[str, Any]]
-    marks: ArrowBatches
 
     @property
     def rejects(self) -> list[Reject]:
         """The rows that are left out."""
         return [Reject(row["value"], row["reason"], row["detail"]) for row in self.merged if row["reason"]]
+
+    @property
+    def marks(self) -> ArrowBatches:
+        """Rows of ``MARKS``, in the order of ``partition_marks``."""
+        words = [row for row in self.merged if row["mask"] is not None]
+        words.sort(key=lambda row: (row["batch_id"], row["number"] << 6 * row["level"], row["level"]))
+        return pa.RecordBatch.from_pylist(words, schema=MARK_SCHEMA)
 
     def write(self, service: Service, rejects: dict[str, int], totals: Sequence[str] = ()) -> Acknowledged:
         """Fail and mark the items; ``rejects`` are the rows that are left out, by reason."""
@@ -277,13 +272,9 @@ class Few(NamedTuple):
         done["writes"] = service.meter().writes.total() - before
         done["completed"] = len({result.batch_id for result in results if result.complete})
         distinct = sum(result.items for result in results) - len(failures)
-        sums = _sums([*failures, *self.marks.to_pylist()], totals)
+        values = [one for row in self.merged for one in row["brought"] or ()]
+        sums = {name: sum(one[place] or 0 for one in values) for place, name in enumerate(totals, 1)}
         return Acknowledged(self.rows, distinct, len(failures), rejects, **done, totals=sums)
-
-
-def _sums(rows: Sequence[dict[str, Any]], totals: Sequence[str]) -> dict[str, int]:
-    values = [one for row in rows for one in row["brought"] or ()]
-    return {name: sum(one[place] or 0 for one in values) for place, name in enumerate(totals, 1)}
 
 
 def coalesce_few(
@@ -293,18 +284,9 @@ def coalesce_few(
     named = normalize(rows, schema, totals)
     # To join partitions takes no shuffle, so it is still one job; a task that has too much stops early.
     pages = pages_from_rows(named.coalesce(TASKS), schema, batches, totals, most=ROWS).collect()
-    if sum(one["rows"] or 0 for one in pages) > ROWS:
+    # Rows without a partition, such as those of an empty file, have no task, and give not even a count.
+    count = sum(one["rows"] or 0 for one in pages)
+    if count > ROWS:
         return None
     record = page(PAGE_SCHEMA, in_order(pages))
-    # Rows without a partition, such as those of an empty file, have no task, and give not even a count.
-    merged = [row for some in merge_task(batches, schema)([record]) for row in some.to_pylist()]
-    return few_words(merged, batches, rows=sum(row["rows"] or 0 for row in merged))
-
-
-def few_words(merged: Sequence[dict[str, Any]], batches: BatchReader, *, rows: int) -> Few:
-    """Lift rows of ``MERGED``, so few that the driver can take them, in the order of ``partition_marks``."""
-    words = [row for row in merged if row["mask"] is not None]
-    marks = [tuple(row[name] for name in MARK_SCHEMA.names) for row in words if row["level"] < LIFTED]
-    marks += lift_high((row for row in words if row["level"] == LIFTED), batches)
-    marks.sort(key=lambda one: (one[0], one[2] << 6 * one[1], one[1]))
-    return Few(rows, merged, page(MARK_SCHEMA, marks))
+    return Few(count, [row for some in merge_task(batches, schema)([record]) for row in some.to_pylist()])

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.domain.limits import shown
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.coalescing import Coalesced, acknowledge_few, coalesce, few_words, given_of
-from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_of
+from fanin.spark.ack.coalescing import Coalesced, Given, acknowledge_few, coalesce, given_of
+from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_above
 from fanin.spark.ack.ledger_writes import (
     FAILURE,
     RESULTS,
@@ -33,7 +33,6 @@ from fanin.spark.runtime.progress import JobProgress
 from fanin.spark.runtime.rejects import RejectLimit
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import most_tasks
-from fanin.spark.runtime.values import whole
 
 LEAST: Final = 1_000
 """Words or failures that are worth a task: one call, or a few."""
@@ -51,7 +50,6 @@ def acknowledge(
     batch_id: int | None = None,
     ordinals: bool = False,
     rejects: str | PathLike[str] | None = None,
-    writers: int | None = None,
     totals: Sequence[str] = (),
     max_rejects: int | str | RejectLimit | None = None,
     max_writes_per_second: float | None = None,
@@ -75,7 +73,6 @@ def acknowledge(
         batch_id: the batch of all rows, for input that has only ordinals.
         ordinals: of a JSON dataset, whether its objects have ``batch_id`` and ``ordinal``.
         rejects: folder for the rows that are left out; ``rejects`` in ``work`` if None.
-        writers: tasks that write; if None, as many as there is work for.
         totals: names of totals of the batches; each is a column with what the items bring to it, whole
             numbers within ±2⁵³, or null for nothing. Values count with the first acknowledgement of their
             item. Rows with other values are rejects, and their items are left alone.
@@ -90,7 +87,7 @@ def acknowledge(
             Spark Connect; or what would be replaced is not of an earlier run.
         TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
-    writers, per_second = check_writers(writers, max_writes_per_second)
+    per_second = check_rate(max_writes_per_second)
     given = given_of(
         "acknowledge",
         rows,
@@ -102,28 +99,27 @@ def acknowledge(
         totals=totals,
         max_rejects=max_rejects,
     )
-    if given.small and writers is None and per_second is None:
-        few = acknowledge_few(given, write_empty=True)
-        if few is not None:
-            return few
+    few = acknowledge_few(given) if given.small and per_second is None else None
+    return acknowledge_many(given, per_second, progress=progress) if few is None else few
+
+
+def acknowledge_many(
+    given: Given, per_second: float | None = None, *, progress: bool = False
+) -> Acknowledged:
+    """Acknowledge, or fail, the items that any number of rows name, in tasks."""
     spark, found = given.rows.sparkSession, coalesce(given)
-    if found.words + found.failed <= LEAST and not (writers or per_second):
-        rows_to_write = found.merged.where("mask IS NOT NULL OR why IS NOT NULL").collect()
-        merged = [row.asDict() for row in rows_to_write]
-        words = few_words(merged, found.batches, rows=found.rows)
-        return words.write(given.service, found.rejects, found.totals)
-    count = spark.sparkContext.accumulator(0)
-    share = share_writers(found.words, most_tasks(spark), writers, per_second)
+    count, totals = spark.sparkContext.accumulator(0), list(found.totals)
+    share = share_writes(found.words, most_tasks(spark), per_second)
     paced = given.service.paced(share.writes_per_second)
-    marks = partition_marks(found.marks, share.tasks)
-    results = marks.mapInArrow(write_task(mark, paced, found.totals, count), RESULTS)
+    marks = partition_marks(found.merged, share.tasks)
+    results = marks.mapInArrow(write_task(mark, paced, totals, count), RESULTS)
     with _reported(count, found, shown=progress):
         if found.failed:
-            told = _failed(found, share.tasks_for(found.failed), write_task(fail, paced, found.totals, count))
+            told = _failed(found, share.tasks_for(found.failed), write_task(fail, paced, totals, count))
             results = results.unionByName(replace_dataset(told, f"{given.work}/failed"))
         done = sum_results(results)
     distinct = sum(done[name] for name in ("first", "ranged", "duplicates", "late", "held")) - found.failed
-    return Acknowledged(found.rows, distinct, found.failed, found.rejects, **done, totals=found.sums())
+    return Acknowledged(found.rows, distinct, found.failed, found.rejects, **done, totals=found.totals)
 
 
 def forecast(
@@ -157,7 +153,7 @@ def forecast(
     Raises:
         InvalidRequest, TooManyRejects: as ``acknowledge``.
     """
-    _, per_second = check_writers(None, max_writes_per_second)
+    per_second = check_rate(max_writes_per_second)
     given = given_of(
         "forecast",
         rows,
@@ -171,7 +167,7 @@ def forecast(
     )
     found = coalesce(given)
     return forecast_of(
-        words_of(found.marks),
+        words_above(found.merged),
         found,
         region=given.service.settings().defaults.region,
         table=throughput_of_table(given.service),
@@ -186,23 +182,22 @@ def _failed(found: Coalesced, tasks: int, task: Task) -> DataFrame:
     return spread.sortWithinPartitions("batch_id", "number").mapInArrow(task, RESULTS)
 
 
-class WriterShare(NamedTuple):
+class Share(NamedTuple):
     """How writes are divided among tasks, of which ``at_once`` run at a time, at most."""
 
     tasks: int
     at_once: int
     writes_per_second: float | None
-    asked: int | None
 
     def tasks_for(self, writes: int) -> int:
         """How many tasks make so many other writes."""
         if self.writes_per_second is not None:
             return min(self.at_once, self.tasks)  # the rate of each was divided among so many
-        return self.asked or max(1, min(self.at_once, -(-writes // LEAST)))
+        return max(1, min(self.at_once, -(-writes // LEAST)))
 
 
-def check_writers(writers: Any, per_second: Any) -> tuple[int | None, float | None]:
-    """Read how many tasks write, and how fast; refuse what would fail only when everything is coalesced."""
+def check_rate(per_second: Any) -> float | None:
+    """Read how fast tasks write; refuse what would fail only when everything is coalesced."""
     try:
         rate = None if per_second is None else float(per_second)
     except (TypeError, ValueError):
@@ -212,21 +207,16 @@ def check_writers(writers: Any, per_second: Any) -> tuple[int | None, float | No
             f"max_writes_per_second must be a number of at least 1, not {shown(per_second)}; leave it"
             " out for no limit"
         )
-    return None if writers is None else whole("writers", writers, 1), rate
+    return rate
 
 
-def share_writers(words: int, most: int, writers: int | None, per_second: float | None) -> WriterShare:
+def share_writes(words: int, most: int, per_second: float | None) -> Share:
     """Divide the writes of a run among tasks."""
     at_once = most if per_second is None else max(1, min(most, int(per_second / _STEADY)))
-    if writers:
-        at_once = min(at_once, writers)
-        tasks = at_once if per_second else writers
-    elif at_once < most:
+    tasks = max(min(at_once, -(-words // LEAST)), -(-words // _MOST), 1)
+    if at_once < most:
         tasks = at_once  # nothing but the number of tasks keeps more from running
-    else:
-        tasks = max(min(at_once, -(-words // LEAST)), -(-words // _MOST), 1)
-    running = min(at_once, tasks)
-    return WriterShare(tasks, at_once, per_second / running if per_second else None, writers)
+    return Share(tasks, at_once, per_second / min(at_once, tasks) if per_second else None)
 
 
 def _reported(count: Accumulator[int], found: Coalesced, *, shown: bool) -> AbstractContextManager[object]:

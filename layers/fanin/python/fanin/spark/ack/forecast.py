@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
@@ -76,42 +78,34 @@ class Throughput(NamedTuple):
     warm: float
 
 
-def words_of(marks: DataFrame) -> tuple[int, int]:
-    """Count the words of ``MARKS``, and about how many words there are above them.
+def words_above(merged: DataFrame) -> int:
+    """About how many words there are above those of ``MERGED``.
 
-    The words above are counted as if every word had one on every level; a root has none, so a batch counts up
-    to five too many.
+    They are counted as if every word had one on every level; a root has none, so a batch counts up to five
+    too many.
     """
-    above = [
-        F.approx_count_distinct(
-            F.when(
-                F.col("level") < level,
-                F.struct("batch_id", F.expr(f"shiftright(number, 6 * ({level} - level))")),
-            )
-        )
-        for level in _LEVELS
+    numbers = [
+        F.struct("batch_id", F.expr(f"shiftright(number, 6 * ({level} - level))")) for level in _LEVELS
     ]
-    first, *others = above
-    total = first
-    for one in others:
-        total = total + one
-    words, higher = marks.agg(F.count(F.lit(1)), total).collect()[0]
-    return int(words), int(higher)
+    above = [
+        F.approx_count_distinct(F.when(F.col("level") < level, number))
+        for level, number in zip(_LEVELS, numbers, strict=True)
+    ]
+    return int(merged.agg(reduce(add, above)).collect()[0][0])
 
 
 def forecast_of(
-    words: tuple[int, int], found: Coalesced, *, region: str, table: Throughput, per_second: float | None
+    above: int, found: Coalesced, *, region: str, table: Throughput, per_second: float | None
 ) -> Forecast:
     """Add up what is known of a run."""
     prices = prices_or_default(region)
     most = min(table.limit, per_second or table.limit)
-    cleared, above = words
-    writes = cleared + above + found.failed * (1 + failure_writes(0))
+    writes = found.words + above + found.failed * (1 + failure_writes(0))
     return Forecast(
         found.rows,
         found.failed,
         found.rejects,
-        words=cleared,
+        words=found.words,
         above=above,
         writes=writes,
         dollars=writes * prices.write / 1e6,

@@ -16,7 +16,7 @@ from fanin.domain import ids
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import GONE, BatchNotFound, ServiceUnavailable, Throttled
-from fanin.spark.ack.schemas import MERGED_SCHEMA
+from fanin.spark.ack.schemas import MARK_SCHEMA, MERGED_SCHEMA
 from fanin.spark.ack.skipping import Sieve
 from fanin.spark.runtime.arrow import ArrowBatches, Task, ddl, page
 from fanin.spark.runtime.rejects import Reason
@@ -140,12 +140,11 @@ FAILURE: Final = pa.schema(
 _Write = Callable[[Mapping[int, Sequence[_T]]], list[WriteResult]]
 
 
-def partition_marks(marks: DataFrame, writers: int) -> DataFrame:
-    """Give the words of a window, and those above it, to one task, so that their parents are written once."""
-    below, above = "shiftright(number, 12 - 6 * level)", "shiftleft(number, 6 * (level - 2))"
-    window = F.expr(f"CASE WHEN level < 2 THEN {below} ELSE {above} END")
-    windowed = marks.withColumn("_window", window)
-    spread = windowed.repartition(writers, "batch_id", "_window")
+def partition_marks(merged: DataFrame, tasks: int) -> DataFrame:
+    """``MARKS`` of ``MERGED``: what is below a word goes to one task, so that the word is written once."""
+    marks = merged.where("mask IS NOT NULL").select(*MARK_SCHEMA.names)
+    windowed = marks.withColumn("_window", F.expr("shiftright(shiftleft(number, 6 * level), 12)"))
+    spread = windowed.repartition(tasks, "batch_id", "_window")
     return spread.sortWithinPartitions("batch_id", "_window", "level").drop("_window")
 
 

@@ -1,10 +1,9 @@
 """Merges what all tasks give: each item once; repeats become rejects. Then lifts whole words.
 
-Instead of a word whose 64 bits are all set, one bit of the word above is written. That goes on up to the
-root, so what is left is the minimal cover of the items; of a range it is the same as ``Tree.cover``. The last
-word of a level may have fewer than 64 children. It is never whole, so it is written itself, and the ledger
-settles it as it settles any other word. Words of a batch with totals are not lifted: its items bring
-something, which counts on level 0.
+Instead of a word whose 64 bits are all set, one bit of the word above is written, as far as one bit of level
+3 for a window, all of which is in one task. The last word of a level may have fewer than 64 children. It is
+never whole, so it is written itself, and the ledger settles it as it settles any other word. Words of a batch
+with totals are not lifted: its items bring something, which counts on level 0.
 """
 
 from __future__ import annotations
@@ -28,20 +27,18 @@ from fanin.spark.ack.coalescer import REPEATED
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.page_builder import PAGE, PAGE_BITS, WORDS, Ints, Words, bitmaps, popcount
-from fanin.spark.ack.schemas import MARK_SCHEMA, MARKS, MERGED, MERGED_SCHEMA, PAGE_SCHEMA, merged_records
+from fanin.spark.ack.schemas import MERGED, MERGED_SCHEMA, PAGE_SCHEMA, merged_records
 from fanin.spark.runtime.arrow import ArrowBatches, Task, page
 from fanin.spark.runtime.rejects import Reason
 
 WINDOW_BITS: Final = 18
 """A window is what one word of level 2 covers: 262,144 items, 8 pages, 4,096 words of level 0."""
-LIFTED: Final = 3
-"""From this level up, several windows share a word."""
+_LEVELS: Final = 3
+"""Levels of a window; its bit is on the one above."""
 
 _FULL: Final = np.uint64(2**64 - 1)
 _TREE: Final = Tree()
 
-_Mark = tuple[int, int, int, int, None]
-"""A row of ``MARKS``."""
 TopsOf = Callable[[Collection[int]], Mapping[int, int]]
 Brought = dict[tuple[int, int], list[list[int | None]]]
 """Batch and number of a word of level 0 → for each of its items that bring something, ordinal and values."""
@@ -64,20 +61,19 @@ def lift_windows(
     """
     levels = tops_of(np.unique(batch_ids).tolist())
     tops = np.array([levels[batch_id] for batch_id in batch_ids.tolist()])[:, None]
-    for level in range(LIFTED):
+    for level in range(_LEVELS):
         whole = (words == _FULL) & (tops > level)
         at, column = np.nonzero((words != 0) & ~whole)
         if len(at):
             number = windows[at] * words.shape[1] + column
             given = {"brought": _brought(brought, batch_ids[at], number)} if brought and not level else {}
             yield _marks(batch_ids[at], level, number, words[at, column], **given)
-        if level < LIFTED - 1:
+        if level < _LEVELS - 1:
             words = np.packbits(whole, axis=1, bitorder="little").view(np.uint64)
     at = np.flatnonzero(whole)
     if len(at):
-        yield _marks(
-            batch_ids[at], LIFTED, windows[at] >> 6, np.uint64(1) << (windows[at] & 63).astype(np.uint64)
-        )
+        bits = np.uint64(1) << (windows[at] & 63).astype(np.uint64)
+        yield _marks(batch_ids[at], _LEVELS, windows[at] >> 6, bits)
 
 
 def _brought(brought: Brought, batch_ids: Ints, numbers: Ints) -> list[Any]:
@@ -89,35 +85,6 @@ def _marks(batch_ids: Ints, level: int, numbers: Ints, masks: Words, **also: Any
     levels = np.full(count, level, np.int32)
     mask = masks.view(np.int64)
     return merged_records(count, batch_id=batch_ids, level=levels, number=numbers, mask=mask, **also)
-
-
-def lift_high(rows: Iterable[Any], batches: BatchReader) -> list[_Mark]:
-    """Lift the bits of level 3 as far as the roots of their batches: what the driver does, of few rows.
-
-    Args:
-        rows: ``batch_id``, ``number`` and ``mask``; a word may be there more than once.
-        batches: where the driver reads batches.
-    """
-    words: dict[int, dict[int, int]] = {}
-    for row in rows:
-        some = words.setdefault(row["batch_id"], {})
-        some[row["number"]] = some.get(row["number"], 0) | row["mask"] & _TREE.full
-    tops = IssuedItems(batches).top_levels(words)
-    return [mark for batch_id, some in words.items() for mark in _lifted(batch_id, some, tops[batch_id])]
-
-
-def _lifted(batch_id: int, words: dict[int, int], top: int) -> Iterator[_Mark]:
-    """Replace one batch's whole words of level 3 by their bits in the words above, as far as the top."""
-    level = LIFTED
-    while words:
-        above: dict[int, int] = {}
-        for number, mask in words.items():
-            if mask == _TREE.full and level < top:
-                parent, bit = divmod(number, _TREE.width)
-                above[parent] = above.get(parent, 0) | 1 << bit
-            else:
-                yield batch_id, level, number, mask - (mask >> 63 << 64), None
-        words, level = above, level + 1
 
 
 _PAGES: Final = 1 << WINDOW_BITS - PAGE_BITS
@@ -343,11 +310,3 @@ def in_order(rows: Sequence[Any]) -> list[Any]:
         return (row["batch_id"] or 0, row["page"] or 0, row["ordinal"] is None, row["ordinal"] or 0, *each)
 
     return sorted(rows, key=key)
-
-
-def lift(merged: DataFrame, batches: BatchReader) -> DataFrame:
-    """Make ``MARKS`` of ``MERGED``, each word once: the minimal cover of the acknowledged items."""
-    low = merged.where(f"mask IS NOT NULL AND level < {LIFTED}").select(*MARK_SCHEMA.names)
-    bits_above = merged.where(f"level = {LIFTED}").groupBy("batch_id", "number")
-    high = lift_high(bits_above.agg(F.expr("bit_or(mask)").alias("mask")).collect(), batches)
-    return low.unionByName(merged.sparkSession.createDataFrame(high, MARKS)) if high else low

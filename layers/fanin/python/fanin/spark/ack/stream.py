@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import DataFrame
 
 from fanin.spark.ack.coalescing import TASKS, WORK, Given, acknowledge_few
-from fanin.spark.ack.driver import acknowledge
+from fanin.spark.ack.driver import acknowledge_many
 from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import EVERY
@@ -55,29 +55,18 @@ def ack_stream(
             # one, and takes as long as its fetch is allowed to.
             if rows.rdd.getNumPartitions() > TASKS:
                 rows.count()
+            # A micro-batch of nothing but rejects does not end the stream.
             given = Given(rows, service, folder.path, left_out, batch_id, totals, EVERY)
             done = acknowledge_few(given)
             if done is None:
-                done = _acknowledge(rows, folder, left_out)
+                done = acknowledge_many(given)
+                for name in WORK:
+                    folder.delete(name)
         finally:
             if not kept:
                 rows.unpersist()
         if on_done:
             on_done(epoch, done)
-
-    def _acknowledge(rows: DataFrame, folder: Folder, left_out: str) -> Acknowledged:
-        done = acknowledge(
-            rows,
-            service,
-            work=folder.path,
-            batch_id=batch_id,
-            rejects=left_out,
-            totals=totals,
-            max_rejects=EVERY,  # a micro-batch of nothing but rejects does not end the stream
-        )
-        for name in WORK:
-            folder.delete(name)
-        return done
 
     return handle
 

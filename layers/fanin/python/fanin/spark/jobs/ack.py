@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from fanin.spark.ack.driver import acknowledge, check_writers, forecast
+from fanin.spark.ack.driver import acknowledge, check_rate, forecast
 from fanin.spark.jobs.dataset_arguments import (
     add_format,
     add_max_rejects,
@@ -47,8 +47,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--work",
         required=True,
-        help="folder for what steps pass to each other; the job replaces given, rows, failures, pages,"
-        " merged, failed, rejects and summary.json in it",
+        help="folder for what steps pass to each other; the job replaces pages, merged, failed, rejects and"
+        " summary.json in it",
     )
     parser.add_argument(
         "--rejects",
@@ -56,16 +56,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         " --work)",
     )
     parser.add_argument(
-        "--writers",
-        type=int,
-        help="tasks that write at the same time (default: as many as the cluster can run)",
-    )
-    parser.add_argument(
         "--ordinals", action="store_true", help="JSON rows have batch_id and ordinal instead of item"
     )
     parser.add_argument(
         "--max-writes-per-second",
-        type=argument(lambda text: check_writers(None, text)[1]),
+        type=argument(check_rate),
         metavar="N",
         help="write units a second of all tasks together (default: as many as the table takes)",
     )
