@@ -17,7 +17,7 @@ def test_the_module_imports_nothing_so_that_the_infrastructure_may_import_it() -
     tree = ast.parse(Path(names.__file__).read_text())
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
 
-    assert imported == {"__future__", "typing"}
+    assert imported == {"typing"}
     assert not any(isinstance(node, ast.Import) for node in ast.walk(tree))
 
 

@@ -146,10 +146,10 @@ class World:
         return self.ports.words.read([key]).get(key, self.ports.tree.full)
 
 
-def parameters(call: Callable[..., Any]) -> list[tuple[str, Any, Any, Any]]:
-    """Name, kind, default and type of every parameter of a call, but for ``self``."""
+def parameters(call: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
+    """Name, kind and default of every parameter of a call, but for ``self``; mypy compares the types."""
     return [
-        (one.name, one.kind, one.default, one.annotation)
+        (one.name, one.kind, one.default)
         for one in inspect.signature(call).parameters.values()
         if one.name != "self"
     ]

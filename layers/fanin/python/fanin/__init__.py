@@ -7,8 +7,6 @@ A name's module is loaded with its first use, so that importing the package, as 
 ``__init__.pyi`` declares the names.
 """
 
-from __future__ import annotations
-
 from fanin.lazy import names_of
 
 __version__ = "0.1.0"

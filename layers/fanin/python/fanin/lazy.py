@@ -1,7 +1,5 @@
 """Names that a module shows and other modules define, each loaded with its first use."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The infrastructure code imports this module and nothing else of the package, so it has no imports of its own.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 # Environment of the functions and of ``Tracker.from_env()``.

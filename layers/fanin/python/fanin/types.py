@@ -3,8 +3,6 @@
 As in ``fanin``, a name's module is loaded with its first use; ``types.pyi`` declares the names.
 """
 
-from __future__ import annotations
-
 from fanin.lazy import names_of
 
 __all__, __getattr__, __dir__ = names_of(__name__)

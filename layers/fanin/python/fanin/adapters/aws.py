@@ -3,8 +3,6 @@
 Adapters take factories of clients and call them when first used, so that importing and wiring cost nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache

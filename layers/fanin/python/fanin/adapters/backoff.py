@@ -1,7 +1,5 @@
 """Waiting between tries of a call."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Cursors: where a listing continues, as opaque text that only the same listing accepts."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What a process that is forked does not share with its parent: connections, and threads."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor

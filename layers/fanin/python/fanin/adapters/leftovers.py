@@ -1,7 +1,5 @@
 """What a stack leaves behind: what CloudFormation did not make, does not empty, or does not take back."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Notes of items over rows of any store: failed items with messages and redrives, sent items, and retries."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b

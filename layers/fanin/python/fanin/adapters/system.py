@@ -1,7 +1,5 @@
 """The clock and the randomness of the machine."""
 
-from __future__ import annotations
-
 import secrets
 import time
 

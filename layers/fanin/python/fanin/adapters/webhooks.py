@@ -5,8 +5,6 @@ ten seconds at most, follows no redirects, and is signed as Standard Webhooks 1.
 (https://www.standardwebhooks.com).
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

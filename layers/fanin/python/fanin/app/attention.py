@@ -5,8 +5,6 @@ has ended, its flag follows from what is stored of it, so ``look_again`` can be 
 end, after each failed attempt to tell a target, and after a redrive. A batch without trouble costs no write.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from fanin.app.ports import Ports

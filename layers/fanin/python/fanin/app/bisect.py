@@ -1,7 +1,5 @@
 """One call for many items, in which a bad item fails alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -7,8 +7,6 @@ its batch holds failed items, the last of each. A queue delivers the same messag
 unless somebody fails an item with a message of another.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress

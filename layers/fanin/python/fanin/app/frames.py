@@ -5,8 +5,6 @@ acknowledge its item. A frame has no owner: any receiver can take any of its env
 restarts finds out what is missing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

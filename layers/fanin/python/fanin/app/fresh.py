@@ -1,7 +1,5 @@
 """A small cache whose values count for half a minute."""
 
-from __future__ import annotations
-
 from threading import Lock
 from typing import Final, Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """The command line: ``fanin``."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Commands on whole batches: ``fanin open``, ``add``, ``close``, ``cancel``, ``list`` and ``expire``."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from itertools import chain

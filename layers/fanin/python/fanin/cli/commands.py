@@ -1,7 +1,5 @@
 """The commands by name; the module of a command is imported when it is called, or its help is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module

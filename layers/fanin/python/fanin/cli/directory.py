@@ -1,7 +1,5 @@
 """Commands on the directory and on routes: ``fanin directory register``, ``fanin route put`` and so on."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from typing import Annotated, Any

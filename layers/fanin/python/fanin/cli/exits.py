@@ -1,7 +1,5 @@
 """The exit codes of the command line; scripts may rely on them."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Final
 

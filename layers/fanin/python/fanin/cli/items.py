@@ -1,7 +1,5 @@
 """Commands on items: ``fanin ack`` and ``fanin fail``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Annotated

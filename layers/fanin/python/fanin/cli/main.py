@@ -1,7 +1,5 @@
 """The command ``fanin``: common options, all subcommands, and the handling of errors."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -1,7 +1,5 @@
 """Arguments and options that several commands have in common."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Annotated, Any, TypeAlias
 

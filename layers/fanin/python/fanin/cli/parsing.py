@@ -1,7 +1,5 @@
 """Parses the values of arguments and options; each error says what was expected."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Commands on patterns: ``fanin scatter``, ``replies``, ``frame`` and ``buffer``."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The command ``fanin plan``: what it costs to track a fan-out, computed beforehand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Commands that read: ``fanin status``, ``missing``, ``failures``, ``attention``, ``why`` and so on."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

@@ -1,7 +1,5 @@
 """Commands on failed items: ``fanin redrive`` sends them again, ``fanin release`` gives up held ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Makes docs/reference/cli.md, the page of the command line: ``python -m fanin.cli.reference`` prints it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Reads the rows of a CSV, JSON Lines or Parquet file as message bodies; collects malformed ones."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

@@ -1,7 +1,5 @@
 """Formats batches and receipts as text for people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from fanin.cli.listing import Table, Value, number

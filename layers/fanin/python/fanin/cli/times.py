@@ -1,7 +1,5 @@
 """Points in time, durations and rates as people read them."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 

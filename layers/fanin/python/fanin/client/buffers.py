@@ -1,7 +1,5 @@
 """The two ends of a bounded buffer: a producer, which waits for room, and a taker, which waits for work."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Converts callers' durations, points in time and enumeration values to what the services take."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Diagnostics for people, and the notes that producers and consumers make, which never get in their way."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """What a process knows of ended batches; messages of those are dropped."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Items whose messages this process handles now, and those that a handler has left to a child batch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock

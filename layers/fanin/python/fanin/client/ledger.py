@@ -1,7 +1,5 @@
 """The calls on batches, for people: they take timedeltas, and read all pages of an answer."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Sequence
 from typing import Unpack, overload

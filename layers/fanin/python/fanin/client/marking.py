@@ -1,7 +1,5 @@
 """The calls that mark items: a stream of any length, in as many requests as it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The pages of an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 

@@ -1,7 +1,5 @@
 """Redriving for people: a call waits until the redrive is finished, and repeats it if its worker has died."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 

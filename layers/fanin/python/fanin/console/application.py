@@ -1,7 +1,5 @@
 """The application: its routes, and the guard in front of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from http import HTTPStatus

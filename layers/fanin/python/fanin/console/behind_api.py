@@ -3,8 +3,6 @@
 Nothing that matters is kept between two answers, since another process may give the next one.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from functools import cache

@@ -1,7 +1,5 @@
 """Live views: a page asks again for what it shows, later and later while nothing changes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Hashable, Mapping

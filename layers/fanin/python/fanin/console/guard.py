@@ -4,8 +4,6 @@ Host: a page of another site can give its own name the address of this machine (
 requests then carry that name. Origin: a form on another site can post to this port.
 """
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What a console may do, and where it is served."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Templates, and how figures, times and addresses are written in them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Progress over time, as far as this console has watched it: a bounded number of samples of each batch."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Serves a console on this machine, to the browser that opens its launch link."""
 
-from __future__ import annotations
-
 import errno
 import getpass
 import socket

@@ -3,8 +3,6 @@
 Every program and every page in a browser can reach a port of this machine, so the port alone says nothing.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Celery: tasks whose ids are item ids mark their items. Needs the extra ``celery``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Dramatiq: messages with the option ``item`` mark their items. Needs the extra ``dramatiq``."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from functools import cached_property
 from threading import local

@@ -1,7 +1,5 @@
 """What the frameworks have in common: telling what became of an item, and calling failed ones again."""
 
-from __future__ import annotations
-
 import logging
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """A bounded buffer, which is a bounded batch with a queue: its requests and answers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

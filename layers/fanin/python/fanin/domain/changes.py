@@ -4,8 +4,6 @@ Each change of a batch is declared once, in ``fanin.app.ports.batches``. A store
 the row itself, on DynamoDB as an expression.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

@@ -3,8 +3,6 @@
 Each key says how long its object is kept, and to which item of which batch it belongs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Why a batch is not finished: findings, what is known of missing items, and what is noted for that."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Failures: the kept message, what several have in common, and how many a batch tolerates."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

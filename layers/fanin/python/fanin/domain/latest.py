@@ -1,7 +1,5 @@
 """What a process remembers, of which only so much is kept."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 K = TypeVar("K")

@@ -3,8 +3,6 @@
 All limits are defined here, and checked before anything is written.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from typing import Final, TypeVar

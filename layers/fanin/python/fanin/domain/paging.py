@@ -1,7 +1,5 @@
 """Following the pages of a listing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 

@@ -8,8 +8,6 @@ element of each list that both go through.
 AWS may add operators. What a pattern says by one that is not known here is neither true nor false, but None.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import itertools
 import operator

@@ -4,8 +4,6 @@ A node is a word of the tree. Below a word of level 0 are items, below any other
 can be looked at from their root, 64 parts at a time, down to single items.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

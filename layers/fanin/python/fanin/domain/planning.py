@@ -6,8 +6,6 @@ quotas", "Quotas in Amazon DynamoDB", "Amazon EventBridge quotas" and "Quotas fo
 Scheduler".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 from typing import Final

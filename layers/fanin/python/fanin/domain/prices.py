@@ -4,8 +4,6 @@ Dollars, on demand, without free tiers, volume discounts and taxes. A region who
 up is not here: ``fanin plan --prices FILE`` takes your own prices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, Self

@@ -1,7 +1,5 @@
 """Redriving failed items: which of them, and what became of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

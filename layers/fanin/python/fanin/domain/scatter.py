@@ -4,8 +4,6 @@ A scatter is an exact batch whose items are its recipients, in order: the ordina
 its recipient. All ``*_at`` values are milliseconds since the epoch, durations seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final

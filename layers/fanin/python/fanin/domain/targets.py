@@ -8,8 +8,6 @@ called. Its host must be one that the operator allows; the addresses that the ho
 See "Server-Side Request Forgery Prevention Cheat Sheet", OWASP.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

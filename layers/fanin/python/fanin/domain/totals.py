@@ -4,8 +4,6 @@ A batch names up to four totals. An acknowledged item may bring a value for each
 item's bit adds them, so a repeat adds nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias

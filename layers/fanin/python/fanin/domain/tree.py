@@ -4,8 +4,6 @@ Level 0 has one word for every ``width`` items, level k + 1 one bit for every wo
 is 1 is pending. A word that was never written reads as all ones, so a tree of any size starts for free.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

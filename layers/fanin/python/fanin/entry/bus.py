@@ -1,7 +1,5 @@
 """Events on the bus: instances that come and go, and events to be routed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 

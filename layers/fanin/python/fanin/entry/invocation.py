@@ -1,7 +1,5 @@
 """How much time the invocation in progress has left for work."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

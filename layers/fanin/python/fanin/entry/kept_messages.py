@@ -1,7 +1,5 @@
 """What is kept of a message from a queue: all that it takes to send it again."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from typing import Any

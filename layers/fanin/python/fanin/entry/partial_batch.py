@@ -3,8 +3,6 @@
 A pause after a failed attempt is drawn at random, up to a bound that doubles each time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 

@@ -5,8 +5,6 @@ error together. What overload has left comes again after a pause that grows; the
 that this goes on for a day.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias

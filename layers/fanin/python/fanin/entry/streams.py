@@ -6,8 +6,6 @@ feeds the same function; it is tried there a few more times, on its own, and end
 an alarm.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias

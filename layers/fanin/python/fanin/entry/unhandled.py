@@ -1,7 +1,5 @@
 """What becomes of messages that were not handled: poison is parked, and all others come again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 

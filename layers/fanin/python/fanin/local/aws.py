@@ -1,7 +1,5 @@
 """The emulator as an AWS account: its region and keys, boto3 clients for it, and what is deployed there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final

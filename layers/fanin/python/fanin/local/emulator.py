@@ -5,8 +5,6 @@ a virtual environment of its own, because its Lambda workers can import whatever
 with fanin's own environment, nobody would notice a package that is missing from a Lambda layer.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

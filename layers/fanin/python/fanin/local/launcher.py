@@ -7,8 +7,6 @@ for a running emulator.
 Usage: ``python -I launcher.py <lock file> <port> <temporary folder> <layers folder> <AUTH>``.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import importlib

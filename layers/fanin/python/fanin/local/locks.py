@@ -1,7 +1,5 @@
 """File locks between processes. The kernel releases a lock however its holder ends."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

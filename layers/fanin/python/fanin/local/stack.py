@@ -1,7 +1,5 @@
 """Starts and stops the whole service on this machine, and says whether it runs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Shows people what happens on their machine, and how long each step takes."""
 
-from __future__ import annotations
-
 import threading
 import time
 from types import TracebackType

@@ -1,7 +1,5 @@
 """Synthesizes a CDK app into a cloud assembly, if an input has changed; that takes about seven seconds."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -8,8 +8,6 @@ answers stay the same. A Query that is not understood here is handed the whole p
 ``launcher.py`` loads this file by its path, in the emulator's own Python; so it imports nothing of fanin.
 """
 
-from __future__ import annotations
-
 import importlib
 import threading
 from bisect import bisect_left, bisect_right, insort

@@ -11,8 +11,6 @@ FIFO queues are received from as before.
 ``launcher.py`` loads this file by its path, in the emulator's own Python; so it imports nothing of fanin.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import threading

@@ -4,8 +4,6 @@ The API writes a line for each action that it was asked for, the console for eac
 both lines have the fields below. They have no body of a request and no token.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Shapes of batches: what opens one, what it is, how far it is, and who is called back at its end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

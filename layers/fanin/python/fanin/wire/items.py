@@ -1,7 +1,5 @@
 """Shapes of items: what is missing, what failed, and the findings of a diagnosis."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fanin.domain import limits

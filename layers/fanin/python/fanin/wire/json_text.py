@@ -5,8 +5,6 @@ arrays are nested deeply. Here each of these is a refusal, which concerns the on
 and the event bus count bytes, so what goes there is written without ASCII escapes.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -3,8 +3,6 @@
 Points in time are milliseconds since the epoch, written as RFC 3339.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy

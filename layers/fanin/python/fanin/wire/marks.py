@@ -3,8 +3,6 @@
 An entry that cannot be read is refused alone: it stands in its place as ``Malformed``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The shape of a kept message: on the API, on the ack queue, in its row and in the bucket."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Final

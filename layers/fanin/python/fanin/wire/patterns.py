@@ -1,7 +1,5 @@
 """Shapes of the patterns: scatter-gather, frames, bounded buffers, the directory and its routing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Shapes of the bit picture: a node of the summary tree, its cells and items."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fanin.domain.picture import Cell, ItemState, Picture, PictureItem

@@ -1,7 +1,5 @@
 """Shapes of what every API has: problems (RFC 9457), and the document that describes it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fanin import names

@@ -1,7 +1,5 @@
 """Shapes of redrives: which failures one is about, as also a release, and what became of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

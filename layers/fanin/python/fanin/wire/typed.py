@@ -3,8 +3,6 @@
 Each error says what was expected.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from decimal import Decimal

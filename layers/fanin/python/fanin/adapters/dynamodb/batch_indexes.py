@@ -3,8 +3,6 @@
 The note in the parts table says which batch is the child of an item.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from heapq import merge
 from itertools import islice

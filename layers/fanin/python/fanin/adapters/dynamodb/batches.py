@@ -1,7 +1,5 @@
 """Batch rows on DynamoDB: every change of state is one conditional write."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of the parts table of DynamoDB."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 

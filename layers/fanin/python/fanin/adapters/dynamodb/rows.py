@@ -1,7 +1,5 @@
 """Rows in DynamoDB's low-level form, as in the stores' requests and the tables' streams."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

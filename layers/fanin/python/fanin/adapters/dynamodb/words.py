@@ -5,8 +5,6 @@ contains none of its bits. So writers that clear different bits never make each 
 meets a cleared bit learns from the old row which bits remain to be cleared.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final

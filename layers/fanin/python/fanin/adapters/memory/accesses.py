@@ -1,7 +1,5 @@
 """Counts every row that the memory stores read or write, and lets tests act around it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress

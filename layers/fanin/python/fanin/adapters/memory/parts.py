@@ -1,7 +1,5 @@
 """Rows of parts of batches, in dicts."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable, Sequence

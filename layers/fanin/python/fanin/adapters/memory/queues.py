@@ -1,7 +1,5 @@
 """Queues in memory: those of buffers, where a received message comes again, and those of users."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from functools import partial
 

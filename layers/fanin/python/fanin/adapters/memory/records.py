@@ -1,7 +1,5 @@
 """Records, in a dict."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from functools import partial

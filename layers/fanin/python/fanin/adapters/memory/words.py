@@ -1,7 +1,5 @@
 """Words, in a dict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """All ports in memory, put together; and clock, randomness, alarms and bus."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields

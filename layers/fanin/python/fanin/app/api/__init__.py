@@ -3,8 +3,6 @@
 The use cases implement them over ports, the library over HTTPS; a caller need not know which it has.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from fanin.app.api.ledger import Diagnostics, Ledger, Redrives

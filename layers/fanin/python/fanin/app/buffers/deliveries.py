@@ -3,8 +3,6 @@
 A receipt is opaque text for an item and a delivery of its message.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping, Sequence

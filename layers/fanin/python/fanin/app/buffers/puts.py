@@ -7,8 +7,6 @@ batch before slots are taken there, so that a repeat finds them also after the b
 batch.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The records of buffers in the directory table: each buffer's queue, batch, limit and marks."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final, NamedTuple
 

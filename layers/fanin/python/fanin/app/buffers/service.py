@@ -5,8 +5,6 @@ void, and is never handed out. So a slot can be freed at any time without exceed
 happen is that the slot of accepted work is freed before the work is done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace

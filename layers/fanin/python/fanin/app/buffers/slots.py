@@ -9,8 +9,6 @@ items the batch had at certain times. A put that finds the buffer full, or drain
 that. So a message must follow its slot soon: for a slot that is too old, ``late``, none may be sent any more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace

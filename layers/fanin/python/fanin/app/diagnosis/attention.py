@@ -4,8 +4,6 @@ The index has an entry for each batch with a flag and none for others, so the li
 not what there is. A flag may be older than its batch, so each row is judged as it is now.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final

@@ -1,7 +1,5 @@
 """What the batch itself says about why it is not finished: its row, its items, and the notes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final

@@ -1,7 +1,5 @@
 """The last attempts at items whose messages died: why they failed, and in which queue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

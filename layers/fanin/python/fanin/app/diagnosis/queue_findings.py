@@ -1,7 +1,5 @@
 """What queues say about missing items. Counts of SQS are approximate, so most of it is only probable."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Diagnostics: why a batch is not finished, and the notes that help to say it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fanin import names

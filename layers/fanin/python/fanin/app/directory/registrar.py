@@ -1,7 +1,5 @@
 """The registrar: walks the directory, and ends registrations whose lease is over or whose queue is gone."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace

@@ -1,7 +1,5 @@
 """Routing: keeps routes, publishes events, and sends the events that match a route to its topic."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

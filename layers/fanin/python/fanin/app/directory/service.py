@@ -1,7 +1,5 @@
 """The directory: registering instances, renewing, moving and ending registrations, and their events."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Adding items: one conditional write for any number of items."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final

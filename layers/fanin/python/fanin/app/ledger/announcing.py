@@ -3,8 +3,6 @@
 The event of the end is made of what a ledger says about the batch, and cut to what fits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace

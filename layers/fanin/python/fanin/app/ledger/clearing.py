@@ -1,7 +1,5 @@
 """Clearing bits that the caller has coalesced itself, as a Spark job does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -13,8 +13,6 @@ the message is sent, and counts for as long as that item may still be done, or i
 again when the batch of that item has ended without it, or when the redrive died before it sent the message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice

@@ -4,8 +4,6 @@ Held items are released here: given up, so that they count as done and their bat
 stored before their items are marked, and read for items that are done.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

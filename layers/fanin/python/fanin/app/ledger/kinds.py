@@ -1,7 +1,5 @@
 """What a pattern does at the end, the deadline and the idle time of its batches; plain batches do nothing."""
 
-from __future__ import annotations
-
 from fanin.app.api import Ledger
 from fanin.app.ports.events import Event
 from fanin.domain.batch import Batch, State

@@ -3,8 +3,6 @@
 Ids are compared with these rows: one that this service did not issue is refused before anything is written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from threading import Lock
 from typing import TypeVar

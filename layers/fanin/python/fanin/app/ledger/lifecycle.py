@@ -1,7 +1,5 @@
 """The life of an open batch: close, cancel, list, expire; ``opening`` is where it begins."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Final
 

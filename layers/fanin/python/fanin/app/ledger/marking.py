@@ -4,8 +4,6 @@ A bad mark affects no other mark, and a batch that cannot be written now affects
 mark of an item decides, with its values for the totals, also within a request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

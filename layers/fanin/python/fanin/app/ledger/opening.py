@@ -1,7 +1,5 @@
 """Opening a batch: draft its row, write what belongs to it, commit the row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

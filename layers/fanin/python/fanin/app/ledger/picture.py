@@ -10,8 +10,6 @@ A range that is acknowledged high in the tree passes over the words below. So th
 read, too: where they have a clear bit, everything below it is done, whatever its own word says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Final

@@ -4,8 +4,6 @@ Every reader walks down from the root into pending children only. So the cost de
 not on the size of the batch; a budget of reads, with a cursor, bounds each call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """The reaper: checks live batches that are due, completes or ends them, and tells of stalls."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress

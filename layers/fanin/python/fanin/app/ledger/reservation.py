@@ -10,8 +10,6 @@ The records are spread over many partitions, since every opening by the library 
 A key belongs to its caller: another caller's record of the same text has another name (``IdempotencyKey``).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -12,8 +12,6 @@ No row counts what is done, so progress is counted where an acknowledgement pass
 the batch. Any order of the items meets these evenly, and other acknowledgements read nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -8,8 +8,6 @@ listing ``BatchStore.page``. A call whose answer was lost may be repeated withou
 ``allocate``, ``allocate_counted`` and ``count``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fanin.app.ports.batches import BatchStore

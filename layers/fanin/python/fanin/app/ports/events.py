@@ -1,7 +1,5 @@
 """The event bus, and its rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
 

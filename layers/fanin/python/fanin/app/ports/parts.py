@@ -1,7 +1,5 @@
 """The store of parts of items: failures with messages and redrives, results, what was sent, retries."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple, Protocol
 

@@ -1,7 +1,5 @@
 """The queues of buffers; and queues as seen from outside: who receives from them, and how that goes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

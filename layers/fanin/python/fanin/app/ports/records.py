@@ -1,7 +1,5 @@
 """The store of records, small JSON documents of batches and of the directory; the bucket for large ones."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 

@@ -1,7 +1,5 @@
 """The machine: its time, its randomness, and its alarms."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

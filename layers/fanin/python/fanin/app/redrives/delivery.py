@@ -1,7 +1,5 @@
 """Sending the messages of failed items again, under the ids of new items or, if they are held, their own."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -6,8 +6,6 @@ Whoever repeats a step after a crash gives them the same items, so each is sent 
 as the batch of that item lives.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

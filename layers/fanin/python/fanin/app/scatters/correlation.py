@@ -4,8 +4,6 @@ A record of the directory table says which batch holds an id. It counts only whi
 process that dies before it opens its batch, or before it frees the id, does not block the id for long.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Final
 from uuid import UUID

@@ -3,8 +3,6 @@
 The bits alone decide which recipients have replied. Everything here reads them on a batch that is settled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice

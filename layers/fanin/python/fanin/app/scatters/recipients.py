@@ -6,8 +6,6 @@ many processes list the same scatter, crash or repeat themselves while instances
 the same recipients, each once.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice

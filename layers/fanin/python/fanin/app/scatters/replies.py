@@ -5,8 +5,6 @@ DynamoDB takes a thousand write units a second, one for each kilobyte. If all re
 own partition, and as large as they may be, that were five replies a second.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Scattering: a message to many recipients, sent in chunks by a worker that may repeat itself."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from fanin import names

@@ -5,8 +5,6 @@ batch stays open until all are known, and is then closed, with that number of it
 Every step may be repeated: by a call with the same idempotency key, by the worker's queue, or by the alarm.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ At least once: the record is written after the target was told, so a crash in be
 whose record says that it was told is never told again, whatever jobs come.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Final
 

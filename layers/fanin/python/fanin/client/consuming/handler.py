@@ -1,7 +1,5 @@
 """A consumer on Lambda: each message is handled on its own, all are acknowledged together."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec

@@ -16,8 +16,6 @@ the enum. The code is written by hand, because five fields do not justify a depe
 Protocol Buffers Documentation.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Sequence

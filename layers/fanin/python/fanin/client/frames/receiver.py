@@ -1,7 +1,5 @@
 """The idempotent receiver: it handles each envelope once, however often the envelope is delivered."""
 
-from __future__ import annotations
-
 import logging
 import math
 import time

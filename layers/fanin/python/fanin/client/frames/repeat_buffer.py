@@ -5,8 +5,6 @@ dropped together, when the frame is complete. An envelope that can never be sent
 handle, is *set aside*, for people to look at: it stays, with the reason, until it is put back or discarded.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

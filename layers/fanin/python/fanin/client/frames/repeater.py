@@ -1,7 +1,5 @@
 """The repeater: it keeps every envelope until its frame is complete, and repeats those that are missing."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 The methods of a service are derived from the table of routes, where each call is declared.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Bounded buffers over HTTPS."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Sequence
 from typing import Any, Final

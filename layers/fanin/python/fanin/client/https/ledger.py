@@ -1,7 +1,5 @@
 """Batches and acknowledgements over HTTPS."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

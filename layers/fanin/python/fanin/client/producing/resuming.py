@@ -1,7 +1,5 @@
 """Producers that stop and go on: waits are cut short, and nothing is sent again for items that are done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 

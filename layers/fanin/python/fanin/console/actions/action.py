@@ -1,7 +1,5 @@
 """What an action is: what it asks, does, and says afterwards; and how far one press goes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Actions on a whole batch: close, cancel, change limits, verify, remove, and tell its targets again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final

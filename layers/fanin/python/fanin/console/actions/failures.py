@@ -1,7 +1,5 @@
 """Actions on the failed items of a batch: send them again, or give up those that are held; which of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

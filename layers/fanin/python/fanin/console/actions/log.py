@@ -4,8 +4,6 @@ The last entries are kept in memory for the page. Each is also written as one li
 the API's action log, to the logger ``fanin.console``; whoever serves the console decides where that goes.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

@@ -1,7 +1,5 @@
 """What actions are about: batches, buffers, routes and registrations; and the actions on the last three."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Numbers in sentences, and how far a batch is, as questions and outcomes say it."""
 
-from __future__ import annotations
-
 from fanin.console.actions.action import ShownFacts
 from fanin.domain.batch import Batch
 from fanin.domain.limits import counted

@@ -6,8 +6,6 @@ safe: each action does the same work once, however often it is asked to. Only a 
 duration counts from each press anew, and the page of the action says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus

@@ -7,8 +7,6 @@ batch the redrives. A diagnosis takes up to a hundred reads, so it is asked for 
 live batch with failures or without progress, and not again for five minutes.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass

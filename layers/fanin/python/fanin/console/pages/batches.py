@@ -1,7 +1,5 @@
 """Lists of batches, of all or of those of a pattern: by state, by user key or by metadata, page by page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

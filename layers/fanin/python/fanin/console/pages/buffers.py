@@ -1,7 +1,5 @@
 """Buffers: how full each is, drawn as a gauge, and one of them with its queue and its batch."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 

@@ -4,8 +4,6 @@ The question names the batches that the page of the list has read, and counts th
 their ids, so what is pressed is what was asked, whatever the list shows by then.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

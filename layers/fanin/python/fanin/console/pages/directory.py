@@ -1,7 +1,5 @@
 """The directory: who listens to a topic, and until when; and the routes: which events go to which topic."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What has happened to a batch, in order of time; and the event that tells of its end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from http import HTTPStatus

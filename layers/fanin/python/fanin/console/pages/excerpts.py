@@ -1,7 +1,5 @@
 """The beginnings of long texts, so that a page keeps its size whatever others have written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple

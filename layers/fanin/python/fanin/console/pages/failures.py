@@ -1,7 +1,5 @@
 """The failures of a batch, by error, one by one, and each with its message; and its redrives."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple

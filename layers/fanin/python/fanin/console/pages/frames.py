@@ -1,7 +1,5 @@
 """Frames: their list, and one of them with its missing envelopes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What stands above all pages of one batch: how far it is, its times, and what it is related to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final

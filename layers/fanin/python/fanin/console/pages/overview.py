@@ -1,7 +1,5 @@
 """The first page: is anything wrong, how much is going on, how full are the buffers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

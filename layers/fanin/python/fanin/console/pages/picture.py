@@ -8,8 +8,6 @@ The structure of a picture never changes, only attributes of its elements do: a 
 has its place. So a later picture takes the place of an earlier one without flicker.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """How far the batches of a page are, asked for only where the row does not say it; over time, as a plot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Scatters: their list, and each with its recipients, who are missing, have failed, or have replied."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The smaller pages of one batch: why it is not finished, targets, children, cost, missing items, results."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from starlette.requests import Request

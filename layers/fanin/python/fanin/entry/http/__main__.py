@@ -1,7 +1,5 @@
 """Prints the OpenAPI document."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Logs the actions of operators: one line for each request of a route that is one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """The HTTP API as one function: Powertools finds the route, and every error becomes a problem."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence

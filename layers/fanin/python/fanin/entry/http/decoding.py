@@ -1,7 +1,5 @@
 """How bodies travel, and how a request of a route is read and checked."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What the OpenAPI document says in words, besides docstrings; no request but those for it imports this."""
 
-from __future__ import annotations
-
 from typing import Final
 
 TAGS: Final = {

@@ -1,7 +1,5 @@
 """The OpenAPI 3.1 document, made from the route table; ``python -m fanin.entry.http`` prints it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """Errors as callers get them: problem details (RFC 9457), one type for each class of the error tree."""
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from typing import Any, Final

@@ -3,8 +3,6 @@
 Those of requests are strict, and those of answers may grow.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The HTTP status of each error that reaches callers, for the service and for the library."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fanin.errors import (

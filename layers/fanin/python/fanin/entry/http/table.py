@@ -1,7 +1,5 @@
 """The route table: the only list of what the API has."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Final
 

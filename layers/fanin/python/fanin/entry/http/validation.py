@@ -3,8 +3,6 @@
 The sentence names the place of the value, what was expected, and what was sent.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The clocks of a service in memory: one that moves only when code waits, and the machine's."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Final, Protocol

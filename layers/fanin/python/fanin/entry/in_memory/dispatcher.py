@@ -1,7 +1,5 @@
 """Runs the work that is due: after each call of the service, and while time passes."""
 
-from __future__ import annotations
-
 import inspect
 import time
 from collections.abc import Callable, Iterator

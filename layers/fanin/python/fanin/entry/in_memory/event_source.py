@@ -1,7 +1,5 @@
 """Event source mappings in memory: a function consumes a queue."""
 
-from __future__ import annotations
-
 import base64
 import logging
 from collections.abc import Callable, Mapping, Sequence

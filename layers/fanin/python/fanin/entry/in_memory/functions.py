@@ -1,7 +1,5 @@
 """What the functions of a deployed service do, each for one record or message."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

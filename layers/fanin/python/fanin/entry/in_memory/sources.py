@@ -1,7 +1,5 @@
 """What triggers functions in memory: the counterparts of streams, alarms, rates and the rules of the bus."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence

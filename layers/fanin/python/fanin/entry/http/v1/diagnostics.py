@@ -1,7 +1,5 @@
 """The routes that people and tools ask about a batch: why it is not finished, its picture, its redrives."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fanin import names

@@ -1,7 +1,5 @@
 """The routes of batches, acknowledgements and failures."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fanin import names

@@ -1,7 +1,5 @@
 """Parameters and errors that routes have in common."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from fanin import names

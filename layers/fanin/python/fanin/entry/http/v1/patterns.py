@@ -1,7 +1,5 @@
 """The routes of the patterns: scatter-gather, frames, bounded buffers, the directory and its routing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 
