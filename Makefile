@@ -118,7 +118,7 @@ oracle: .venv/.test $(JAVA) ## the tests of a second store on Amazon's own, Dyna
 	@echo 'an AWS account and forbids redistribution: https://aws.amazon.com/dynamodblocallicense/'
 	FANIN_ORACLE=dynamodb-local $(BIN)/python -m pytest -m oracle --durations 5 tests/integration tests/oracle
 
-soak: .venv/.test $(JAVA) ## all that takes long: a million seeds, mutants, foreign apps (MINUTES=2 takes a sample)
+soak: .venv/.test $(JAVA) ## all that takes long: a million seeds, mutants, foreign apps (MINUTES=1 takes a sample)
 	nice -n 10 $(BIN)/python -m tests.soak --minutes '$(MINUTES)'
 
 model: .venv/.test ## check a model of settling in every interleaving; needs spin (DEEP=1 for the largest runs)

@@ -38,7 +38,7 @@ def _measure(name: str, order: Callable[[], Iterable[int]]) -> list[Figure]:
             acker.mark([f"{prefix}:{ordinal}"]).whole()
             world.clock.advance(MS_PER_ACK)
     world.check_complete()
-    what, note = "to acknowledge one of 1,000,000 items", f"worst of three orders: {name}"
+    what, note = f"to acknowledge one of {ITEMS:,} items", f"worst of three orders: {name}"
     return [
         Figure(f"writes {what}, on average", spent.writes / ITEMS, at_most=WRITES, note=note),
         Figure(f"reads {what}, on average", spent.reads / ITEMS, at_most=READS, note=note),

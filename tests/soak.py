@@ -3,7 +3,7 @@
 The simulation of a million seeds, the model's deep runs, the mutants, the tests that are marked ``soak``, and
 the wheels as a user gets them. Every part runs, also after one has failed.
 
-With ``--minutes 2`` a sample of it, another one for each commit: half of the time for seeds, half for tests.
+With ``--minutes 1`` a sample of it, another one for each commit: half of the time for seeds, half for tests.
 A test that takes long by itself, ``@pytest.mark.soak(long=True)``, is in no sample. This file is also the
 plugin of pytest that takes the sample.
 """
