@@ -1,6 +1,5 @@
 """One Spark session for all the tests of a process, and which process runs which."""
 
-import gc
 import os
 import shutil
 import sys
@@ -83,12 +82,6 @@ class Scheduling(LoadFileScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
     return Scheduling(config, log)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _frozen() -> None:
-    """Python looks for garbage among what tests make, and not in all that was imported before."""
-    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

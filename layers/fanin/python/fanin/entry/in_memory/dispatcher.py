@@ -1,10 +1,10 @@
 """Runs the work that is due: after each call of the service, and while time passes."""
 
-import inspect
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from inspect import ismethod
 from itertools import count
 from threading import Lock, RLock, get_ident, local
 from typing import Any, Final, TypeVar
@@ -47,8 +47,8 @@ class Dispatcher:
 
     def after_each_call(self, service: T) -> T:
         """Make each public method of an object run what is due before it, and what follows after it."""
-        for name, method in inspect.getmembers(service, inspect.ismethod):
-            if not name.startswith("_"):
+        for name in dir(service):
+            if not name.startswith("_") and ismethod(method := getattr(service, name)):
                 setattr(service, name, self._within_call(method))
         return service
 
