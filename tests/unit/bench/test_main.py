@@ -11,6 +11,7 @@ import pytest
 
 from bench import __main__ as bench
 from bench.figures import Figure
+from tests.unit.bench.where import where_measured
 
 ROOT = Path(__file__).parents[3]
 
@@ -38,10 +39,6 @@ def test_what_falls_short_is_named_below_the_table(monkeypatch, capsys):
     bench.main()
     # Then
     assert capsys.readouterr().out.splitlines()[-1] == "missed: b: 2, must be ≤ 1"
-
-
-def where_measured():
-    return [Figure(f"process {os.getpid()}", 1), Figure("highest", os.getpid(), at_most=1)]
 
 
 def test_what_is_timed_has_a_process_of_its_own_and_of_each_figure_the_worst_counts(monkeypatch):

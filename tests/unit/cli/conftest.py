@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from fanin import Tracker
@@ -15,6 +17,14 @@ from fanin.adapters.system import SystemClock
 from fanin.app.services import Services
 from fanin.cli.main import app
 from fanin.cli.session import Session
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_tree() -> Iterator[None]:
+    """Typer makes its commands once, and not again for each call."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture

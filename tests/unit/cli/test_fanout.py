@@ -13,14 +13,13 @@ import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-import boto3
 import pyarrow as pa
 import pytest
 import typer
-from moto import mock_aws
 from rich.console import Console
 from typer.testing import CliRunner
 
+from fanin import Tracker
 from fanin.adapters.backoff import Backoff
 from fanin.cli import fanout
 from fanin.cli.exits import ExitCode
@@ -37,20 +36,25 @@ from fanin.names import ITEM_ATTRIBUTE
 
 class TestFanout:
     @pytest.fixture
-    def queue(self, monkeypatch):
-        monkeypatch.setattr(Backoff, "wait", lambda self, attempt, at_least=None: None)
-        monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        with mock_aws():
-            yield boto3.client("sqs").create_queue(QueueName="work")["QueueUrl"]
+    def tracker(self):
+        return Tracker.in_memory()
 
-    def waiting(self, queue):
-        answer = boto3.client("sqs").get_queue_attributes(
-            QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"]
-        )
-        return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+    @pytest.fixture
+    def queue(self, tracker, monkeypatch):
+        monkeypatch.setattr(Backoff, "wait", lambda self, attempt, at_least=None: None)
+        return tracker.sqs.create_queue(QueueName="work")["QueueUrl"]
+
+    @pytest.fixture
+    def waiting(self, tracker, queue):
+        """Counts the messages of the queue."""
+
+        def count():
+            answer = tracker.sqs.get_queue_attributes(
+                QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"]
+            )
+            return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+
+        return count
 
     @pytest.fixture
     def csv_file(self, tmp_path):
@@ -58,7 +62,7 @@ class TestFanout:
         path.write_text("n\n" + "".join(f"{n}\n" for n in range(25)))
         return path
 
-    def test_each_row_is_a_message_of_a_closed_batch(self, run, tracker, queue, csv_file):
+    def test_each_row_is_a_message_of_a_closed_batch(self, waiting, run, tracker, queue, csv_file):
         options = ("--user-key", "k", "--meta", "a=b", "--milestones", "50,90")
         result = run("fanout", csv_file, "--queue", queue, *options, "--json")
         assert result.exit_code == 0, result.stderr
@@ -66,12 +70,12 @@ class TestFanout:
         batch = tracker.status(result.document["batch_id"]).batch
         assert (batch.items, batch.user_key, batch.metadata) == (25, "k", {"a": "b"})
         assert batch.milestones == (50, 90)
-        assert self.waiting(queue) == 25
+        assert waiting() == 25
 
     @pytest.mark.parametrize("fair", [True, False])
-    def test_a_fair_fan_out_names_its_batch_as_the_group(self, run, queue, csv_file, *, fair):
+    def test_a_fair_fan_out_names_its_batch_as_the_group(self, tracker, run, queue, csv_file, *, fair):
         result = run("fanout", csv_file, "--queue", queue, "--json", *(["--fair"] if fair else []))
-        [message] = boto3.client("sqs").receive_message(
+        [message] = tracker.sqs.receive_message(
             QueueUrl=queue, MessageSystemAttributeNames=["MessageGroupId"]
         )["Messages"]
         group = message.get("Attributes", {}).get("MessageGroupId")
@@ -80,13 +84,13 @@ class TestFanout:
     def test_lost_messages_are_sent_again_by_their_rows(self, run, tracker, queue, csv_file):
         # Given a batch of which all messages were lost, after some items were done
         batch = run("fanout", csv_file, "--queue", queue, "--json").document["batch_id"]
-        boto3.client("sqs").purge_queue(QueueUrl=queue)
+        tracker.sqs.purge_queue(QueueUrl=queue)
         group = tracker.missing(batch).ranges[0].group
         tracker.ack([f"{group}:{n}" for n in range(3, 20)])
         result = run("resend", batch, csv_file, "--queue", queue)
         # Then each missing item has its row
         assert (result.stdout, result.exit_code) == ("8 sent again\n", 0)
-        received = boto3.client("sqs").receive_message(
+        received = tracker.sqs.receive_message(
             QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
         )["Messages"]
         found = {
@@ -101,11 +105,11 @@ class TestFanout:
         assert (short.exit_code, "item 1 has no row" in short.stderr) == (1, True)
 
     def test_of_a_batch_that_has_ended_the_missing_rows_become_a_new_one_once(
-        self, run, tracker, queue, csv_file
+        self, waiting, run, tracker, queue, csv_file
     ):
         # Given a batch that has ended with some items missing
         batch = run("fanout", csv_file, "--queue", queue, "--user-key", "k", "--json").document["batch_id"]
-        boto3.client("sqs").purge_queue(QueueUrl=queue)
+        tracker.sqs.purge_queue(QueueUrl=queue)
         tracker.ack([f"{tracker.missing(batch).ranges[0].group}:{n}" for n in range(3, 20)])
         tracker.cancel(batch)
         # When the file is too short, or can be read only once, Then nothing is sent
@@ -122,7 +126,7 @@ class TestFanout:
         assert repeated.document == {**again.document, "sent": 0}
         new = tracker.status(again.document["batch_id"]).batch
         assert (new.retry_of, new.user_key, new.items, new.state) == (batch, "k", 8, "closed")
-        assert self.waiting(queue) == 8
+        assert waiting() == 8
         # And that one, whose items are other rows, is not sent from the file; once it has ended, that is told
         assert run("resend", new.batch_id, csv_file, "--queue", queue).exit_code == ExitCode.USAGE
         tracker.cancel(new.batch_id)
@@ -156,11 +160,11 @@ class TestFanout:
             ("\ufeffa\n1\n", "csv"),
         ],
     )
-    def test_the_format_of_stdin_is_guessed(self, run, queue, *, text, kind):
+    def test_the_format_of_stdin_is_guessed(self, tracker, run, queue, *, text, kind):
         result = run("fanout", "-", "--queue", queue, "--json", stdin=text)
         assert (result.exit_code, result.document["sent"]) == (0, 1), result.stderr
         assert f"stdin is read as {kind}; pass --format" in result.stderr
-        [message] = boto3.client("sqs").receive_message(QueueUrl=queue)["Messages"]
+        [message] = tracker.sqs.receive_message(QueueUrl=queue)["Messages"]
         assert json.loads(message["Body"]) == {"a": "1"}
 
     def test_a_format_that_is_given_is_not_guessed(self, run, queue):
@@ -238,7 +242,9 @@ class TestFanout:
             ("-", ("--format", "tsv")),
         ],
     )
-    def test_other_delimiters_encodings_and_packed_files(self, run, queue, tmp_path, *, name, options):
+    def test_other_delimiters_encodings_and_packed_files(
+        self, tracker, run, queue, tmp_path, *, name, options
+    ):
         text = "name\tn\nZürich\t1\n".encode("latin-1" if "latin-1" in options else "utf-8")
         file = tmp_path / name
         if name.endswith(".gz"):
@@ -250,7 +256,7 @@ class TestFanout:
             file.write_bytes(text)
         result = run("fanout", "-" if name == "-" else file, "--queue", queue, *options, stdin=text)
         assert result.exit_code == 0, result.stderr
-        [message] = boto3.client("sqs").receive_message(QueueUrl=queue)["Messages"]
+        [message] = tracker.sqs.receive_message(QueueUrl=queue)["Messages"]
         assert json.loads(message["Body"]) == {"name": "Zürich", "n": "1"}
 
     @pytest.mark.parametrize(
@@ -307,7 +313,7 @@ class TestFanout:
 
     @pytest.mark.parametrize("options", [("--key", "import 7"), ("--deadline", "2h", "--limit", "40000")])
     def test_ctrl_c_prints_the_command_that_sends_exactly_the_rest(
-        self, run, tracker, queue, csv_file, *, options
+        self, waiting, run, tracker, queue, csv_file, *, options
     ):
         # Given a run of 300 rows that is stopped
         csv_file.write_text("n\n" + "".join(f"{n}\n" for n in range(300)))
@@ -316,7 +322,7 @@ class TestFanout:
         assert stopped.exit_code == ExitCode.INTERRUPTED
         [batch] = tracker.iter_batches("open")
         assert f"batch {batch.batch_id} is open. Nothing is sent twice" in stopped.stderr
-        before = self.waiting(queue)
+        before = waiting()
         assert 0 < before < 300
         # When the command that it printed runs
         command = self.printed(stopped)
@@ -324,7 +330,7 @@ class TestFanout:
         # Then it sent the rest, each message once, with the items of the same batch
         assert (result.exit_code, result.document["state"]) == (0, "closed")
         assert (result.document["batch_id"], result.document["sent"]) == (batch.batch_id, 300 - before)
-        assert self.waiting(queue) == 300
+        assert waiting() == 300
         assert tracker.status(batch.batch_id).batch.items == 300
         # When it runs once more, Then nothing is sent
         again = run(*command, "--json")
@@ -352,14 +358,16 @@ class TestFanout:
         assert (result.exit_code, result.document["state"]) == (0, "closed")
         assert tracker.status(result.document["batch_id"]).batch.items == 300
 
-    def test_a_batch_that_ended_before_it_was_closed_may_lack_rows(self, run, tracker, queue, csv_file):
+    def test_a_batch_that_ended_before_it_was_closed_may_lack_rows(
+        self, waiting, run, tracker, queue, csv_file
+    ):
         # Given a batch of the key that was cancelled while rows were sent
         with pytest.raises(RuntimeError), tracker.batch(key="k", on_error="leave") as batch:
             raise RuntimeError
         tracker.cancel(batch.id)
         # When the run is repeated, Then it does not say that all rows were sent
         result = run("fanout", csv_file, "--queue", queue, "--key", "k")
-        assert (result.exit_code, self.waiting(queue)) == (ExitCode.REFUSED, 0)
+        assert (result.exit_code, waiting()) == (ExitCode.REFUSED, 0)
         assert "may not have sent all rows" in " ".join(result.stderr.split())
         # But a batch that was closed first had them all
         with tracker.batch(key="other") as closed:
@@ -370,7 +378,7 @@ class TestFanout:
 
     @pytest.mark.parametrize("error", [ServiceUnavailable("away"), KeyboardInterrupt()])
     def test_a_close_that_fails_is_all_that_is_left(
-        self, run, tracker, queue, csv_file, monkeypatch, *, error
+        self, waiting, run, tracker, csv_file, *, queue, monkeypatch, error
     ):
         # Given a service that goes away when all rows are sent
         def fail(_self, *, when):
@@ -383,7 +391,7 @@ class TestFanout:
         [batch] = tracker.iter_batches("open")
         assert "all rows were sent; do not send them again." in result.stderr
         assert f"close the batch: fanin close {batch.batch_id}\n" in result.stderr
-        assert self.waiting(queue) == 25
+        assert waiting() == 25
 
     def test_ctrl_c_while_it_waits_says_how_to_go_on(self, run, queue, csv_file, monkeypatch):
         def interrupt(*_args, **_options):
