@@ -52,11 +52,6 @@ CALLS = [
 ]
 
 
-def answer(call: Callable[..., Any]) -> str:
-    """What a call returns; a list is a sequence."""
-    return str(inspect.signature(call).return_annotation).replace("list[", "Sequence[")
-
-
 def test_there_are_eight_services() -> None:
     services = "ledger diagnostics redrives scatters frames buffers directory routing"
     assert set(FACES) == set(services.split())
@@ -71,10 +66,9 @@ def test_there_are_eight_services() -> None:
 
 @pytest.mark.parametrize("over", OVER)
 @pytest.mark.parametrize(("service", "name", "call"), CALLS)
-def test_both_sides_have_every_call_with_the_same_signature(over, service, name, call):
+def test_both_sides_have_every_call_with_the_same_parameters(over, service, name, call):
     implementation = getattr(getattr(OVER[over](), service), name)
     assert parameters(implementation) == parameters(call)
-    assert answer(implementation) == answer(call)
 
 
 @pytest.mark.parametrize("over", OVER)
