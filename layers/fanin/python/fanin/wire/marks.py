@@ -34,49 +34,34 @@ from fanin.errors import (
     ServiceUnavailable,
     Throttled,
 )
+from fanin.wire import json_types as t
 from fanin.wire.batches import STATE
 from fanin.wire.json_text import compact, read_json
-from fanin.wire.json_types import (
-    ANYTHING,
-    BATCH_ID,
-    BOOLEAN,
-    EACH_ALONE,
-    ITEM_ID,
-    NATURAL,
-    TEXT,
-    Json,
-    JsonType,
-    many,
-    or_null,
-    text,
-    whole,
-    whole_map,
-)
 from fanin.wire.messages import KEPT_MESSAGE
 from fanin.wire.shapes import Shape, answer, plain, request
 
-GROUP_NAME: Final = TEXT.with_keywords(description="<batch id>:<group id>")
-VALUES: Final = whole_map(-MAX_VALUE, MAX_VALUE, names=NAME).left_out_if_empty()
+GROUP_NAME: Final = t.TEXT.with_keywords(description="<batch id>:<group id>")
+VALUES: Final = t.whole_map(-MAX_VALUE, MAX_VALUE, names=NAME).left_out_if_empty()
 """What an item adds to each total of its batch."""
 DONE: Final = request(
     "Done",
     Done,
-    item=ITEM_ID,
+    item=t.ITEM_ID,
     totals=VALUES,
-    result=ANYTHING.with_keywords(
+    result=t.ANYTHING.with_keywords(
         description="the result of the item: any JSON value of up to 1 MiB, in a batch with `results`"
     ).left_out_if(None),
 )
 FAILURE: Final = request(
     "Failure",
     Failure,
-    item=ITEM_ID.called("failed"),
-    reason=text(limits.MAX_REASON).left_out_if_empty(),
+    item=t.ITEM_ID.called("failed"),
+    reason=t.text(limits.MAX_REASON).left_out_if_empty(),
     message=KEPT_MESSAGE.left_out_if_empty(),
-    attempts=whole(0, limits.MAX_ATTEMPTS)
+    attempts=t.whole(0, limits.MAX_ATTEMPTS)
     .with_keywords(description="how often the message was received; 0 if that is not known")
     .left_out_if_empty(),
-    source=text(limits.MAX_CHANNEL)
+    source=t.text(limits.MAX_CHANNEL)
     .with_keywords(description="URL or ARN of the queue that the message came from")
     .left_out_if_empty(),
     totals=VALUES,
@@ -85,11 +70,11 @@ RANGE: Final = request(
     "ItemRange",
     ItemRange,
     group=GROUP_NAME,
-    start=whole(0, MAX_COUNT).called("from"),
-    stop=or_null(whole(1, MAX_COUNT)).called("to"),
+    start=t.whole(0, MAX_COUNT).called("from"),
+    stop=t.or_null(t.whole(1, MAX_COUNT)).called("to"),
 )
 COUNT: Final = request(
-    "CountItems", Count, batch_id=BATCH_ID, n=whole(1, MAX_COUNT).called("count"), totals=VALUES
+    "CountItems", Count, batch_id=t.BATCH_ID, n=t.whole(1, MAX_COUNT).called("count"), totals=VALUES
 )
 
 _BY_FIELD: Final[dict[str, Shape[Any]]] = {"failed": FAILURE, "item": DONE, "group": RANGE, "count": COUNT}
@@ -102,13 +87,13 @@ _BY_TYPE: Final[dict[type[Any], Shape[Any]]] = {
 }
 
 
-def _encode(mark: Mark) -> str | Json:
+def _encode(mark: Mark) -> str | t.Json:
     if isinstance(mark, str):
         return mark
     if isinstance(mark, Malformed):
         raise mark.error
     shape = next(shape for kind, shape in _BY_TYPE.items() if isinstance(mark, kind))
-    body: Json = shape.encode(mark)
+    body: t.Json = shape.encode(mark)
     return body
 
 
@@ -141,18 +126,18 @@ def _read(entry: Any) -> Mark:
     return mark
 
 
-def _check_fields(what: str, shape: Shape[Any], entry: Json) -> None:
+def _check_fields(what: str, shape: Shape[Any], entry: t.Json) -> None:
     if unknown := [name for name in entry if name not in shape.fields]:
         known = ", ".join(shape.fields)
         raise InvalidRequest(f"{what} has the unknown field {limits.shown(unknown[0])}; known are {known}")
 
 
-MARK: Final[JsonType[Mark]] = JsonType(
-    {"anyOf": [ITEM_ID.schema, *(shape.schema for shape in _BY_TYPE.values())]}, _encode, _decode
+MARK: Final[t.JsonType[Mark]] = t.JsonType(
+    {"anyOf": [t.ITEM_ID.schema, *(shape.schema for shape in _BY_TYPE.values())]}, _encode, _decode
 )
 """One mark; a plain item id means that the item is done."""
 
-_MARKS: Final = many(MARK, limits.MAX_MARKS).with_keywords(**{EACH_ALONE: True})
+_MARKS: Final = t.many(MARK, limits.MAX_MARKS).with_keywords(**{t.EACH_ALONE: True})
 MARKS: Final = Shape[Sequence[Mark]](
     "MarkItems",
     {"marks": _MARKS},
@@ -164,16 +149,16 @@ MARKS: Final = Shape[Sequence[Mark]](
 RECEIPT: Final = answer(
     "Receipt",
     Receipt,
-    batch_id=BATCH_ID,
-    user_key=TEXT,
+    batch_id=t.BATCH_ID,
+    user_key=t.TEXT,
     state=STATE,
-    complete=BOOLEAN,
-    first=NATURAL,
-    failed=NATURAL,
-    duplicates=many(ITEM_ID),
-    ranged=NATURAL,
-    late=NATURAL,
-    held=NATURAL,
+    complete=t.BOOLEAN,
+    first=t.NATURAL,
+    failed=t.NATURAL,
+    duplicates=t.many(t.ITEM_ID),
+    ranged=t.NATURAL,
+    late=t.NATURAL,
+    held=t.NATURAL,
 )
 
 _ERRORS: Final = {
@@ -189,29 +174,29 @@ _ERRORS: Final = {
         Throttled,
     )
 }
-UNSETTLED: Final = plain("UnsettledMark", {"place": NATURAL, "code": TEXT, "detail": TEXT})
+UNSETTLED: Final = plain("UnsettledMark", {"place": t.NATURAL, "code": t.TEXT, "detail": t.TEXT})
 """A mark that is not settled: its place in the request, from 0, and why."""
 
 
-def _encode_unsettled(errors: Unsettled) -> list[Json]:
+def _encode_unsettled(errors: Unsettled) -> list[t.Json]:
     return [
         {"place": place, "code": error.code, "detail": str(error)} for place, error in sorted(errors.items())
     ]
 
 
-def _decode_unsettled(entries: Iterable[Json]) -> dict[int, FaninError]:
+def _decode_unsettled(entries: Iterable[t.Json]) -> dict[int, FaninError]:
     return {one["place"]: _ERRORS.get(one["code"], InvalidRequest)(one["detail"]) for one in entries}
 
 
-def _unsettled(description: str) -> JsonType[Unsettled]:
-    schema = many(UNSETTLED).schema | {"description": description}
-    return JsonType[Unsettled](schema, _encode_unsettled, _decode_unsettled)
+def _unsettled(description: str) -> t.JsonType[Unsettled]:
+    schema = t.many(UNSETTLED).schema | {"description": description}
+    return t.JsonType[Unsettled](schema, _encode_unsettled, _decode_unsettled)
 
 
 MARKED: Final = answer(
     "Marked",
     Marked,
-    receipts=many(RECEIPT).called("batches"),
+    receipts=t.many(RECEIPT).called("batches"),
     refused=_unsettled("marks that will never be taken; do not repeat them"),
     left=_unsettled("marks for which there was no capacity or no time; repeat them"),
     unknown=_unsettled("marks that an estimated batch may have counted; do not repeat them"),

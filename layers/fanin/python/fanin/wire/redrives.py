@@ -6,32 +6,19 @@ from typing import Final
 from fanin.domain import limits
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving, Redrivings, Selection
-from fanin.wire.json_types import (
-    BATCH_ID,
-    BOOLEAN,
-    CURSOR,
-    NATURAL,
-    TEXT,
-    TIME,
-    JsonType,
-    many,
-    one_of,
-    or_null,
-    text,
-    whole,
-)
+from fanin.wire import json_types as t
 from fanin.wire.shapes import answer, request
 
 ORDINAL_RANGE: Final = request(
     "OrdinalRange",
     OrdinalRange,
-    start=whole(0, MAX_ITEMS).called("from"),
-    stop=whole(1, MAX_ITEMS).called("to").with_keywords(description="one past the last ordinal"),
+    start=t.whole(0, MAX_ITEMS).called("from"),
+    stop=t.whole(1, MAX_ITEMS).called("to").with_keywords(description="one past the last ordinal"),
 )
-ERRORS: Final = many(text(limits.MAX_REASON, least=1), limits.MAX_ERRORS).with_keywords(
+ERRORS: Final = t.many(t.text(limits.MAX_REASON, least=1), limits.MAX_ERRORS).with_keywords(
     description="what failures have in common, or the beginning of it; one must match; at most 32 KiB in all"
 )
-RANGES: Final = many(ORDINAL_RANGE, limits.MAX_SELECTED_RANGES).with_keywords(
+RANGES: Final = t.many(ORDINAL_RANGE, limits.MAX_SELECTED_RANGES).with_keywords(
     description="ordinals; the item must lie in one"
 )
 SELECTION: Final = request(
@@ -39,7 +26,7 @@ SELECTION: Final = request(
 )
 
 
-_QUEUE: Final = or_null(text(limits.MAX_CHANNEL, least=1))
+_QUEUE: Final = t.or_null(t.text(limits.MAX_CHANNEL, least=1))
 
 REDRIVE: Final = request(
     "Redrive",
@@ -49,27 +36,27 @@ REDRIVE: Final = request(
     queue_url=_QUEUE.with_keywords(
         description="URL or ARN of the queue to send to; without it, each message goes to its own queue"
     ).left_out_if_empty(),
-    dry_run=BOOLEAN.with_keywords(description="only count").left_out_if_empty(),
+    dry_run=t.BOOLEAN.with_keywords(description="only count").left_out_if_empty(),
 )
-_COUNTS: Final[JsonType[Mapping[str, int]]] = JsonType(
-    {"type": "object", "additionalProperties": NATURAL.schema}, dict
+_COUNTS: Final[t.JsonType[Mapping[str, int]]] = t.JsonType(
+    {"type": "object", "additionalProperties": t.NATURAL.schema}, dict
 )
 REDRIVING: Final = answer(
     "Redriving",
     Redriving,
-    name=TEXT,
-    retry_of=BATCH_ID,
-    batch_id=or_null(BATCH_ID).with_keywords(description="the batch that has the items now"),
-    state=one_of(RedriveState),
-    items=NATURAL.with_keywords(description="failures that were sent again"),
-    already=NATURAL.with_keywords(description="failures that another redrive has sent"),
-    not_kept=NATURAL.with_keywords(description="failures whose message was not kept"),
-    not_kept_items=many(NATURAL).with_keywords(description="ordinals of the first of these"),
+    name=t.TEXT,
+    retry_of=t.BATCH_ID,
+    batch_id=t.or_null(t.BATCH_ID).with_keywords(description="the batch that has the items now"),
+    state=t.one_of(RedriveState),
+    items=t.NATURAL.with_keywords(description="failures that were sent again"),
+    already=t.NATURAL.with_keywords(description="failures that another redrive has sent"),
+    not_kept=t.NATURAL.with_keywords(description="failures whose message was not kept"),
+    not_kept_items=t.many(t.NATURAL).with_keywords(description="ordinals of the first of these"),
     refused=_COUNTS.with_keywords(description="why queues were not sent to, and for how many failures"),
     errors=ERRORS,
     ranges=RANGES,
     queue_url=_QUEUE,
-    started_at=or_null(TIME),
+    started_at=t.or_null(t.TIME),
 )
 """A redrive and its counts so far."""
-REDRIVINGS: Final = answer("Redrivings", Redrivings, redrives=many(REDRIVING), cursor=CURSOR)
+REDRIVINGS: Final = answer("Redrivings", Redrivings, redrives=t.many(REDRIVING), cursor=t.CURSOR)

@@ -18,22 +18,11 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import REDRIVE, FailureRow, Redriven, ResultRow
 from fanin.app.ports.words import WordKey
-from fanin.domain import ids, limits
+from fanin.domain import ids, limits, reports
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.failures import MAX_ERROR
 from fanin.domain.marks import Done
 from fanin.domain.redrives import Selection
-from fanin.domain.reports import (
-    ErrorGroup,
-    Errors,
-    FailedItem,
-    FailedMessage,
-    Failures,
-    ItemResult,
-    ReleasedItems,
-    Results,
-    by_error,
-)
 from fanin.errors import FailureNotFound, FaninError, InvalidRequest
 from fanin.wire.marks import result_json
 
@@ -86,14 +75,14 @@ class _Part(NamedTuple):
 class Leaving(Reading):
     """Reads the failures and results of items, and gives up those that are held."""
 
-    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
+    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Failures:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._known.current(batch_id)
         redriven = self._shows_redrives(batch)
         part = self._part(batch, cursor, limit, each=int(redriven) + bool(batch.keyed))
-        return Failures(self._shown(batch, part.notes), part.cursor)
+        return reports.Failures(self._shown(batch, part.notes), part.cursor)
 
-    def failure(self, batch_id: int, ordinal: int) -> FailedMessage:
+    def failure(self, batch_id: int, ordinal: int) -> reports.FailedMessage:
         limits.whole("the ordinal of an item", ordinal, 0, ids.MAX_ITEMS - 1)
         batch = self._known.current(batch_id)
         notes = list(self.ports.parts.notes(batch_id, [ordinal]).values())
@@ -103,16 +92,18 @@ class Leaving(Reading):
                 f"item {ordinal} of batch {batch_id} has not failed; `fanin failures` lists those that have"
             )
         (failure,) = self._shown(batch, confirmed)
-        return FailedMessage(failure, load_messages(self.ports, batch_id, list(confirmed)).get(ordinal))
+        return reports.FailedMessage(
+            failure, load_messages(self.ports, batch_id, list(confirmed)).get(ordinal)
+        )
 
-    def errors(self, batch_id: int, *, cursor: str | None = None) -> Errors:
+    def errors(self, batch_id: int, *, cursor: str | None = None) -> reports.Errors:
         batch = self._known.current(batch_id)
         part = self._part(batch, cursor, self.rows, each=0)
-        return Errors(by_error(map(_group, map(_failed_item, part.notes))), part.cursor)
+        return reports.Errors(reports.by_error(map(_group, map(_failed_item, part.notes))), part.cursor)
 
     def release(
         self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
-    ) -> ReleasedItems:
+    ) -> reports.ReleasedItems:
         """Mark one page of the selected held items as failed; may be repeated.
 
         An item that is acknowledged or redriven at the same time is decided by whoever clears its bit first.
@@ -131,7 +122,7 @@ class Leaving(Reading):
                 ' on_failure="hold" to hold them'
             )
         if batch.state.terminal:
-            return ReleasedItems(self._held.counted(batch))
+            return reports.ReleasedItems(self._held.counted(batch))
         left = self.rows - AROUND - READS
         each, released, after = self._held.most_reads(batch), 0, cursor
         while True:
@@ -143,9 +134,9 @@ class Leaving(Reading):
             if after is None or left < each:
                 break
         batch = self._held.counted(self._known.cached(batch_id) or batch)
-        return ReleasedItems(batch, released, None if batch.state.terminal else after)
+        return reports.ReleasedItems(batch, released, None if batch.state.terminal else after)
 
-    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Results:
+    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Results:
         """Read the results of the next items, as far as these are done, and did not fail."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._known.current(batch_id)
@@ -157,7 +148,7 @@ class Leaving(Reading):
         done = set(range(start, stop)) - self.pending(batch_id, start, stop)
         rows = self.ports.parts.results(batch_id, done - self._failed.among(batch_id, done))
         keys = self.ports.parts.keys_of(batch_id, rows) if batch.keyed else {}
-        found, size = list[ItemResult](), 0
+        found, size = list[reports.ItemResult](), 0
         for ordinal in sorted(rows):
             row = rows[ordinal]
             content = self.ports.claims.load([row.kept]).get(row.kept) if row.kept else row.content
@@ -165,9 +156,9 @@ class Leaving(Reading):
                 continue  # the rules of the bucket have deleted it
             size += len(content)
             if found and size > _PAGE_BYTES:
-                return Results(tuple(found), str(ordinal))
-            found.append(ItemResult(ordinal, row.item, json.loads(content), keys.get(ordinal, "")))
-        return Results(tuple(found), None if stop >= batch.items else str(stop))
+                return reports.Results(tuple(found), str(ordinal))
+            found.append(reports.ItemResult(ordinal, row.item, json.loads(content), keys.get(ordinal, "")))
+        return reports.Results(tuple(found), None if stop >= batch.items else str(stop))
 
     def _part(self, batch: Batch, cursor: str | None, limit: int, *, each: int) -> _Part:
         """Read notes up to a limit, or until another could take more rows than are left.
@@ -207,7 +198,7 @@ class Leaving(Reading):
     def _shows_redrives(self, batch: Batch) -> bool:
         return self._redrives and batch.kind is Kind.BATCH  # what a pattern sends has no redrive
 
-    def _shown(self, batch: Batch, notes: Mapping[FailureRow, bool]) -> tuple[FailedItem, ...]:
+    def _shown(self, batch: Batch, notes: Mapping[FailureRow, bool]) -> tuple[reports.FailedItem, ...]:
         redriven: Mapping[int, Redriven] = {}
         if notes and self._shows_redrives(batch):
             redriven = self.ports.parts.redriven(batch.batch_id, [note.ordinal for note in notes])
@@ -235,8 +226,8 @@ class Leaving(Reading):
         return sum((masks[key] & found.first).bit_count() for key, found in cleared.items())
 
 
-def _failed_item(note: FailureRow, redriven: str | None = None, *, held: bool = False) -> FailedItem:
-    return FailedItem(
+def _failed_item(note: FailureRow, redriven: str | None = None, *, held: bool = False) -> reports.FailedItem:
+    return reports.FailedItem(
         note.ordinal,
         note.item,
         note.reason,
@@ -249,7 +240,7 @@ def _failed_item(note: FailureRow, redriven: str | None = None, *, held: bool = 
     )
 
 
-def _group(item: FailedItem) -> ErrorGroup:
-    return ErrorGroup(
+def _group(item: reports.FailedItem) -> reports.ErrorGroup:
+    return reports.ErrorGroup(
         item.error, 1, item.reason[:MAX_ERROR], item.ordinal, item.failed_at, kept=int(item.kept)
     )

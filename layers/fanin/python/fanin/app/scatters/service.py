@@ -6,16 +6,8 @@ from fanin import names
 from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.queues import Outgoing
+from fanin.app.scatters import records
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.records import (
-    CHUNK,
-    ScatterPlan,
-    put_waiting,
-    read_names,
-    read_plan,
-    read_sending,
-    span,
-)
 from fanin.app.scatters.replies import Replies, scatters
 from fanin.app.scatters.start import AT_ONCE, Starting
 from fanin.domain import ids, limits
@@ -33,7 +25,7 @@ from fanin.domain.scatter import (
 )
 from fanin.wire.marks import requests
 
-_AT_ONCE: Final = 64 * CHUNK
+_AT_ONCE: Final = 64 * records.CHUNK
 """Recipients whose bits are read at once: 100 words, and up to 5 above them."""
 _WINDOWS: Final = 3
 """How often one call reads so many: with the names of a page, that is less than ``limits.MAX_ROWS``."""
@@ -68,11 +60,11 @@ class ScatterService:
         batch = self._starting.start(scatter, key, caller)
         if key is not None:  # a repeat, possibly long after the start
             return self.status(batch.batch_id)
-        return _scattered(batch, read_plan(self._ports.records, batch.batch_id), 0, 0)
+        return _scattered(batch, records.read_plan(self._ports.records, batch.batch_id), 0, 0)
 
     def status(self, batch_id: int) -> Scattered:
         batch = self._ledger.status(batch_id).batch
-        plan = read_plan(self._ports.records, batch_id)
+        plan = records.read_plan(self._ports.records, batch_id)
         return _scattered(batch, plan, *self._gather.tally(self._ledger, batch))
 
     def missing_recipients(
@@ -88,7 +80,7 @@ class ScatterService:
             found += sorted(self._ledger.pending(batch_id, start, start + _AT_ONCE))
             start += _AT_ONCE
         page, more = found[:limit], found[limit:]
-        names = read_names(self._ports.records, batch_id, page)
+        names = records.read_names(self._ports.records, batch_id, page)
         recipients = tuple(MissingRecipient(ordinal, names[ordinal]) for ordinal in page)
         after = more[0] if more else start
         return MissingRecipients(recipients, str(after) if after < batch.items else None)
@@ -99,7 +91,7 @@ class ScatterService:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         scatters(self._ledger, {batch_id})
         page = self._ledger.failures(batch_id, cursor=cursor, limit=limit)
-        names = read_names(self._ports.records, batch_id, [one.ordinal for one in page.failures])
+        names = records.read_names(self._ports.records, batch_id, [one.ordinal for one in page.failures])
         recipients = tuple(
             FailedRecipient(one.ordinal, names[one.ordinal], one.reason) for one in page.failures
         )
@@ -130,11 +122,11 @@ class ScatterService:
             return SentScatter()
         if batch.gone(self._ports.clock.now()):
             return SentScatter()
-        pending = self._ledger.pending(batch_id, span(chunk).start, span(chunk).stop)
+        pending = self._ledger.pending(batch_id, records.span(chunk).start, records.span(chunk).stop)
         if not pending:
             return SentScatter()
-        plan = read_plan(self._ports.records, batch_id)
-        scatter, recipients = read_sending(self._ports.records, batch_id, chunk, wave)
+        plan = records.read_plan(self._ports.records, batch_id)
+        scatter, recipients = records.read_sending(self._ports.records, batch_id, chunk, wave)
         prefix = ids.issue(batch_id, 0, batch.items, batch.salt).prefix
         common = {
             **scatter.attributes,
@@ -163,12 +155,12 @@ class ScatterService:
             self._ledger.mark(some).whole()
         if 0 < len(offered.waiting) < len(missing):
             waiting = [missing[place][0] for place in offered.waiting]
-            put_waiting(self._ports.records, batch, chunk, wave, waiting)
+            records.put_waiting(self._ports.records, batch, chunk, wave, waiting)
         offered.answers(len(missing))
         return SentScatter(len(missing) - len(failures), len(failures))
 
 
-def _scattered(batch: Batch, plan: ScatterPlan, received: int, failed: int) -> Scattered:
+def _scattered(batch: Batch, plan: records.ScatterPlan, received: int, failed: int) -> Scattered:
     return Scattered(
         batch=batch,
         correlation_id=plan.correlation_id,

@@ -14,20 +14,9 @@ from fanin.app.directory.service import DirectoryService
 from fanin.app.ledger.reservation import Reservation
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.batches import Activity
-from fanin.app.scatters import correlation
+from fanin.app.scatters import correlation, records
 from fanin.app.scatters.gather import RESTART_MS
 from fanin.app.scatters.recipients import RecipientList
-from fanin.app.scatters.records import (
-    ScatterPlan,
-    chunks,
-    put_message,
-    put_plan,
-    put_recipients,
-    put_sent,
-    read_message,
-    read_plan,
-    was_sent,
-)
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State
@@ -117,7 +106,7 @@ class Starting:
         check(scatter)
         reservation = None if key is None else self._reservation(scatter, IdempotencyKey.of(key, caller))
         if reservation is not None and (started := self._ledger.find_reserved(reservation)) is not None:
-            if not was_sent(self._ports.records, started):
+            if not records.was_sent(self._ports.records, started):
                 self._check_held(scatter, started)
                 self._set_off(started)
             return started
@@ -175,17 +164,17 @@ class Starting:
         correlation_id = scatter.correlation_id
         if correlation_id is None:
             correlation_id = correlation.derived_from(batch)
-        plan = ScatterPlan(correlation_id, scatter.timeout, scatter.max_retries, scatter.quorum)
-        if not put_plan(self._ports.records, batch, plan):
+        plan = records.ScatterPlan(correlation_id, scatter.timeout, scatter.max_retries, scatter.quorum)
+        if not records.put_plan(self._ports.records, batch, plan):
             return None
         held_since = correlation.claim(self._ports, plan.correlation_id, batch)
-        put_message(self._ports.records, batch, scatter)
+        records.put_message(self._ports.records, batch, scatter)
         if recipients is None:
             until = self._ports.clock.now() + AT_ONCE_MS
             found = self._listing.resume(batch, scatter, until=until, most=self._at_once)
             batch = self._listed(batch, found, scatter.timeout)
         else:
-            put_recipients(self._ports.records, batch, recipients)
+            records.put_recipients(self._ports.records, batch, recipients)
         correlation.check_in_time(self._ports, held_since)
         return batch
 
@@ -201,7 +190,7 @@ class Starting:
             return
         if batch.state is State.OPEN:
             try:
-                scatter = read_message(self._ports.records, batch_id)
+                scatter = records.read_message(self._ports.records, batch_id)
                 found = self._listing.resume(batch, scatter, until=now + TURN_MS)
             except RequestTooLarge:
                 self._ledger.cancel(batch_id)
@@ -210,7 +199,7 @@ class Starting:
                 self._set_off(batch)
                 return
             batch = self._begin(batch, found)
-        if batch.state is State.CLOSED and not was_sent(self._ports.records, batch):
+        if batch.state is State.CLOSED and not records.was_sent(self._ports.records, batch):
             self._set_off(batch)
 
     def _set_off(self, batch: Batch) -> None:
@@ -223,13 +212,13 @@ class Starting:
         elif batch.state is State.CLOSED:
             self._ports.jobs.send(
                 {"batch_id": batch.batch_id, "chunk": chunk, "wave": batch.retries}
-                for chunk in chunks(batch.items)
+                for chunk in records.chunks(batch.items)
             )
-            put_sent(self._ports.records, batch)
+            records.put_sent(self._ports.records, batch)
 
     def _begin(self, batch: Batch, recipients: int) -> Batch:
         """Close a batch whose recipients are all listed; its timeout starts now."""
-        plan = read_plan(self._ports.records, batch.batch_id)
+        plan = records.read_plan(self._ports.records, batch.batch_id)
         now = self._ports.clock.now()
         until = now + plan.timeout * 1000
         self._ports.timers.set(batch.batch_id, until)

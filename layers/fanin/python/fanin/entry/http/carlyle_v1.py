@@ -22,54 +22,40 @@ from fanin.domain.marks import MAX_HEAVY, Count, Mark, Marked, Receipt
 from fanin.domain.reports import Expired
 from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction
 from fanin.errors import GONE, BatchClosed, OutcomeUnknown
-from fanin.wire.json_types import (
-    BATCH_ID,
-    BOOLEAN,
-    ITEM_ID,
-    NATURAL,
-    TEXT,
-    UUID,
-    Json,
-    JsonType,
-    decode_time,
-    many,
-    or_null,
-    text,
-    whole,
-)
+from fanin.wire import json_types as t
 from fanin.wire.shapes import plain
 
 if TYPE_CHECKING:  # the record of an action is imported with the first of them
     from fanin.wire.actions import Result
 
-_ID: Final = whole(0, MAX_BATCH_ID).with_keywords(type=["integer", "string"], pattern="^[0-9]{1,16}$")
-_KEY: Final[dict[str, JsonType[Any]]] = {"userKey": or_null(TEXT)}
-_STANDING: Final[dict[str, JsonType[Any]]] = {"isComplete": BOOLEAN, "isClosed": BOOLEAN, **_KEY}
+_ID: Final = t.whole(0, MAX_BATCH_ID).with_keywords(type=["integer", "string"], pattern="^[0-9]{1,16}$")
+_KEY: Final[dict[str, t.JsonType[Any]]] = {"userKey": t.or_null(t.TEXT)}
+_STANDING: Final[dict[str, t.JsonType[Any]]] = {"isComplete": t.BOOLEAN, "isClosed": t.BOOLEAN, **_KEY}
 
-CREATE: Final = plain("CarlyleCreate", {}, {"userKey": or_null(text(limits.MAX_USER_KEY))}, lenient=True)
-ITEMS: Final = plain("CarlyleItems", {"batchId": _ID, "items": whole(1, MAX_COUNT)}, lenient=True)
-ACKS: Final = plain("CarlyleAcks", {"batchItemIds": many(ITEM_ID, limits.MAX_MARKS)}, lenient=True)
-DECREMENT: Final = plain("CarlyleDecrement", {"batchId": UUID}, {"by": whole(1, MAX_COUNT)}, lenient=True)
-DECREMENTS: Final = plain("CarlyleDecrements", {"acks": many(DECREMENT, MAX_HEAVY)}, lenient=True)
-CREATED: Final = plain("CarlyleCreated", {"batchId": BATCH_ID})
-ESTIMATED_CREATED: Final = plain("CarlyleEstimatedCreated", {"batchId": UUID})
-BATCH: Final = plain("CarlyleBatch", {"batchId": BATCH_ID, **_STANDING})
+CREATE: Final = plain("CarlyleCreate", {}, {"userKey": t.or_null(t.text(limits.MAX_USER_KEY))}, lenient=True)
+ITEMS: Final = plain("CarlyleItems", {"batchId": _ID, "items": t.whole(1, MAX_COUNT)}, lenient=True)
+ACKS: Final = plain("CarlyleAcks", {"batchItemIds": t.many(t.ITEM_ID, limits.MAX_MARKS)}, lenient=True)
+DECREMENT: Final = plain("CarlyleDecrement", {"batchId": t.UUID}, {"by": t.whole(1, MAX_COUNT)}, lenient=True)
+DECREMENTS: Final = plain("CarlyleDecrements", {"acks": t.many(DECREMENT, MAX_HEAVY)}, lenient=True)
+CREATED: Final = plain("CarlyleCreated", {"batchId": t.BATCH_ID})
+ESTIMATED_CREATED: Final = plain("CarlyleEstimatedCreated", {"batchId": t.UUID})
+BATCH: Final = plain("CarlyleBatch", {"batchId": t.BATCH_ID, **_STANDING})
 ESTIMATED_BATCH: Final = plain("CarlyleEstimatedBatch", _STANDING)
-CLOSED: Final = plain("CarlyleClosed", {"isComplete": BOOLEAN})
-GROUP: Final = plain("CarlyleGroup", {"id": UUID, "upto": whole(1, MAX_COUNT)})
-GROUPS: Final = plain("CarlyleGroups", {"batchItemGroupIds": many(GROUP)})
-COMPLETED: Final = plain("CarlyleCompleted", {"batchId": BATCH_ID, **_KEY})
-COMPLETIONS: Final = plain("CarlyleCompletions", {"batchCompletions": many(COMPLETED)})
-COMPLETION: Final = plain("CarlyleCompletion", {"batchId": UUID, **_KEY, "isComplete": BOOLEAN})
-RESULTS: Final = plain("CarlyleResults", {"results": many(COMPLETION)})
-REMOVED: Final = plain("CarlyleRemoved", {"batchesRemoved": NATURAL, "itemsRemoved": NATURAL})
+CLOSED: Final = plain("CarlyleClosed", {"isComplete": t.BOOLEAN})
+GROUP: Final = plain("CarlyleGroup", {"id": t.UUID, "upto": t.whole(1, MAX_COUNT)})
+GROUPS: Final = plain("CarlyleGroups", {"batchItemGroupIds": t.many(GROUP)})
+COMPLETED: Final = plain("CarlyleCompleted", {"batchId": t.BATCH_ID, **_KEY})
+COMPLETIONS: Final = plain("CarlyleCompletions", {"batchCompletions": t.many(COMPLETED)})
+COMPLETION: Final = plain("CarlyleCompletion", {"batchId": t.UUID, **_KEY, "isComplete": t.BOOLEAN})
+RESULTS: Final = plain("CarlyleResults", {"results": t.many(COMPLETION)})
+REMOVED: Final = plain("CarlyleRemoved", {"batchesRemoved": t.NATURAL, "itemsRemoved": t.NATURAL})
 
 _EXACT: Final = f"{names.CARLYLE_ROOT}/exact"
 _ESTIMATED: Final = f"{names.CARLYLE_ROOT}/estimated"
 _SINCE: Final = {
-    "since": text(least=1).with_keywords(description="RFC 3339, or milliseconds since the epoch")
+    "since": t.text(least=1).with_keywords(description="RFC 3339, or milliseconds since the epoch")
 }
-_UUID: Final = {"batch_id": UUID}
+_UUID: Final = {"batch_id": t.UUID}
 _ENDED_THEN_CLOSED: Final = (*(state for state in State if state.terminal), State.CLOSED)
 
 
@@ -82,18 +68,18 @@ def _open(fanin: Fanin, request: HttpRequest, mode: Mode) -> Batch:
     return fanin.ledger.open(opening, caller=request.caller)
 
 
-def _create_exact(fanin: Fanin, request: HttpRequest) -> Json:
+def _create_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Open a batch."""
     return {"batchId": _open(fanin, request, Mode.EXACT).batch_id}
 
 
-def _get_exact(fanin: Fanin, request: HttpRequest) -> Json:
+def _get_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Read whether a batch is complete, and whether it is closed."""
     batch = fanin.ledger.status(parse_batch_id(request.path["batch_id"])).batch
     return {"batchId": batch.batch_id, **_standing(batch)}
 
 
-def _standing(batch: Batch) -> Json:
+def _standing(batch: Batch) -> t.Json:
     return {
         "isComplete": batch.state is State.COMPLETE,
         "isClosed": batch.state is not State.OPEN,
@@ -101,19 +87,19 @@ def _standing(batch: Batch) -> Json:
     }
 
 
-def _close_exact(fanin: Fanin, request: HttpRequest) -> Json:
+def _close_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Close a batch: it completes when its last item is done."""
     batch = fanin.ledger.close(parse_batch_id(request.path["batch_id"]))
     return {"isComplete": batch.state is State.COMPLETE}
 
 
-def _add_exact(fanin: Fanin, request: HttpRequest) -> Json:
+def _add_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Add items. Their ids are the group's id with an index."""
     group = fanin.ledger.add(parse_batch_id(str(request.body["batchId"])), request.body["items"])
     return {"batchItemGroupIds": [{"id": group.id, "upto": group.upto}]}
 
 
-def _ack_exact(fanin: Fanin, request: HttpRequest) -> Json:
+def _ack_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Acknowledge items. The answer names the batches that are complete."""
     marked = _mark(fanin, request.body["batchItemIds"])
     complete = [receipt for receipt in marked.whole() if receipt.complete]
@@ -128,12 +114,12 @@ def _mark(fanin: Fanin, marks: Sequence[Mark]) -> Marked:
     return marked
 
 
-def _delete_open(fanin: Fanin, request: HttpRequest) -> Json:
+def _delete_open(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Orphan open batches without activity since then."""
     return _removed(_expire(fanin, State.OPEN, _since(request)))
 
 
-def _delete_closed(fanin: Fanin, request: HttpRequest) -> Json:
+def _delete_closed(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Remove batches that are not open, or orphan them, if they had no activity since then."""
     since = _since(request)
     # Ended batches first, so that those which this call ends are left for the next one to remove.
@@ -152,30 +138,30 @@ def _expire(fanin: Fanin, state: State, since: int) -> Expired:
             return Expired(batches, items)
 
 
-def _removed(expired: Expired) -> Json:
+def _removed(expired: Expired) -> t.Json:
     return {"batchesRemoved": expired.batches, "itemsRemoved": expired.items}
 
 
-def _counts(answer: Json) -> Result:
+def _counts(answer: t.Json) -> Result:
     return {"batches": answer["batchesRemoved"], "items": answer["itemsRemoved"]}
 
 
 def _since(request: HttpRequest) -> int:
     since: str = request.query["since"]
-    return int(since) if re.fullmatch("[0-9]{1,15}", since) else decode_time(since)
+    return int(since) if re.fullmatch("[0-9]{1,15}", since) else t.decode_time(since)
 
 
-def _create_estimated(fanin: Fanin, request: HttpRequest) -> Json:
+def _create_estimated(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Open a batch that counts its items, and does not know which of them are done."""
     return {"batchId": batch_uuid(_open(fanin, request, Mode.ESTIMATED).batch_id)}
 
 
-def _get_estimated(fanin: Fanin, request: HttpRequest) -> Json:
+def _get_estimated(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Read whether a batch is complete, and whether it is closed."""
     return _standing(fanin.ledger.status(_uuid(request)).batch)
 
 
-def _close_estimated(fanin: Fanin, request: HttpRequest) -> Json:
+def _close_estimated(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Close a batch: it completes when as many items were acknowledged as were added."""
     batch = fanin.ledger.close(_uuid(request))
     return _completion(batch, complete=batch.state is State.COMPLETE)
@@ -186,7 +172,7 @@ def _increment(fanin: Fanin, request: HttpRequest) -> None:
     fanin.ledger.add(_uuid(request), request.query["by"])
 
 
-def _decrement(fanin: Fanin, request: HttpRequest) -> Json:
+def _decrement(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Count items as done. Not idempotent."""
     totals: Counter[int] = Counter()
     for ack in request.body["acks"]:
@@ -206,11 +192,11 @@ def _delete_estimated(fanin: Fanin, request: HttpRequest) -> None:
     fanin.ledger.cancel(_uuid(request))
 
 
-def _completion(of: Batch | Receipt, *, complete: bool) -> Json:
+def _completion(of: Batch | Receipt, *, complete: bool) -> t.Json:
     return {"batchId": batch_uuid(of.batch_id), "userKey": _user_key(of), "isComplete": complete}
 
 
-def _closed(answer: Json) -> Result:
+def _closed(answer: t.Json) -> Result:
     return {"complete": answer["isComplete"]}
 
 
@@ -277,7 +263,7 @@ ROUTES: Final = (
     ),
     HttpRoute(
         "POST", f"{_ESTIMATED}/{{batch_id}}/incr", "carlyleIncrement", _increment, None, 204,
-        required={"by": whole(1, MAX_COUNT)}, named=_UUID, errors=(BatchClosed,),
+        required={"by": t.whole(1, MAX_COUNT)}, named=_UUID, errors=(BatchClosed,),
         group=AccessGroup.PRODUCE,
     ),
     HttpRoute(
