@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from xdist.scheduler import LoadFileScheduling
 
-from fanin.spark.emr.packing import Package, Script
+from fanin.spark.emr.packing import Script
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 from tests.spark import classes, java_calls
@@ -170,10 +170,10 @@ def home() -> Iterator[Path]:
 @pytest.fixture
 def submitted(home: Path, tmp_path: Path) -> Callable[..., list[str]]:
     """Gives, for a master, a spark-submit of the package or of a script, but for the arguments of the job."""
-    package = Package.installed()
+    package = Script.installed()
     entry, code = tmp_path / "job.py", tmp_path / "fanin.zip"
     entry.write_bytes(package.entry)
-    code.write_bytes(package.content)
+    code.write_bytes(package.files or b"")
     conf = {
         **SMALL,
         "spark.driver.host": "127.0.0.1",

@@ -12,7 +12,7 @@ from fanin.cli.exits import ExitCode
 from fanin.errors import JobRunNotFound, NotConfigured
 from fanin.spark import jobs
 from fanin.spark.emr import submit
-from fanin.spark.emr.packing import Package, Script
+from fanin.spark.emr.packing import Script
 from fanin.spark.emr.submit import JobRun, Pipeline, Submission
 from fanin.spark.jobs import JobName
 
@@ -79,7 +79,7 @@ class TestSubmit:
         (asked,) = emr.submitted
         assert asked.job == "fan-out"
         assert list(asked.arguments) == ["--input", "s3://lake/in", "--local"]
-        assert asked.package == Package.installed()
+        assert asked.package == Script.installed()
         assert asked.conf == {"spark.a": "b=c", "spark.d": "1"}
         assert (asked.attempts, asked.token) == (2, "nightly")
         assert asked.timeout.total_seconds() == 5_400

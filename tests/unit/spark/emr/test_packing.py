@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ import pytest
 
 import fanin
 from fanin.errors import InvalidRequest
-from fanin.spark.emr.packing import ENTRY, Package, Script
+from fanin.spark.emr.packing import ENTRY, Script
 
 SOURCE = Path(fanin.__file__).parent
 INSTALLED = {str(Path(one.__file__).parents[1]) for one in (pyspark, pa)}
@@ -24,9 +25,9 @@ INSTALLED = {str(Path(one.__file__).parents[1]) for one in (pyspark, pa)}
 
 def test_all_of_the_package_is_in_it_and_nothing_that_python_left_there():
     # When
-    package = Package.installed()
+    package = Script.installed()
     # Then
-    with zipfile.ZipFile(io.BytesIO(package.content)) as packed:
+    with zipfile.ZipFile(io.BytesIO(package.files)) as packed:
         assert packed.testzip() is None
         found = {name: packed.read(name) for name in packed.namelist() if not name.endswith("/")}
     meant = [file for file in SOURCE.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
@@ -35,9 +36,9 @@ def test_all_of_the_package_is_in_it_and_nothing_that_python_left_there():
     assert package.entry == found[ENTRY]
 
 
-def ran(folder: Path, package: Package, *command: str) -> subprocess.CompletedProcess[str]:
+def ran(folder: Path, package: Script, *command: str) -> subprocess.CompletedProcess[str]:
     """Run a Python that knows fanin from the zip alone."""
-    (folder / "fanin.zip").write_bytes(package.content)
+    (folder / "fanin.zip").write_bytes(package.files or b"")
     return subprocess.run(  # noqa: S603
         [sys.executable, "-S", *command],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "fanin.zip"), *INSTALLED])},
@@ -49,10 +50,10 @@ def ran(folder: Path, package: Package, *command: str) -> subprocess.CompletedPr
 
 
 def test_it_runs_from_the_zip_and_packs_itself_to_the_same_bytes(tmp_path):
-    package = Package.installed()
-    code = "from fanin.spark.emr.packing import Package; print(Package.installed().digest)"
+    package = Script.installed()
+    code = "from fanin.spark.emr.packing import Script; print(Script.installed().digest)"
     assert ran(tmp_path, package, "-c", code).stdout.strip() == package.digest
-    assert Package(package.content + b" ", package.entry).digest != package.digest
+    assert replace(package, files=package.files + b" ").digest != package.digest
 
 
 class TestWheels:
@@ -62,9 +63,9 @@ class TestWheels:
         with zipfile.ZipFile(wheel, "w") as packed:
             packed.writestr(ENTRY, "the entry of the wheel")
         # When
-        package = Package.wheel(wheel)
+        package = Script.wheel(wheel)
         # Then
-        assert (package.content, package.entry) == (wheel.read_bytes(), b"the entry of the wheel")
+        assert (package.files, package.entry) == (wheel.read_bytes(), b"the entry of the wheel")
 
     def test_any_other_file_is_refused(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "other.whl", "w") as packed:
@@ -72,9 +73,9 @@ class TestWheels:
         (tmp_path / "fanin.whl").write_text("not a zip")
         for name in ("other", "fanin"):
             with pytest.raises(InvalidRequest, match=rf"{name}\.whl is not a wheel of fanin"):
-                Package.wheel(tmp_path / f"{name}.whl")
+                Script.wheel(tmp_path / f"{name}.whl")
         with pytest.raises(InvalidRequest, match="No such file"):
-            Package.wheel(tmp_path / "nowhere.whl")
+            Script.wheel(tmp_path / "nowhere.whl")
 
 
 class TestScripts:
@@ -130,14 +131,13 @@ class TestScripts:
             ("data.bin", [], r"data\.bin is not a script of Python"),
             ("fanin.py", [], r"fanin\.py would hide the package fanin"),
             ("job.py", ["nothing"], "nothing: No such file"),
-            ("job.py", ["empty"], "empty is an empty folder"),
             ("job.py", ["sums", "other/sums"], r"other/sums would replace sums/add\.py of another file"),
             ("job.py", ["fanin.py"], "would hide the package fanin"),
         ],
     )
     def test_what_cannot_run_is_refused(self, tmp_path, monkeypatch, script, files, why):
         monkeypatch.chdir(tmp_path)
-        for folder in ("sums", "other/sums", "empty"):
+        for folder in ("sums", "other/sums"):
             Path(folder).mkdir(parents=True)
         for name in ("job.py", "fanin.py", "sums/add.py", "other/sums/add.py"):
             Path(name).write_text("")

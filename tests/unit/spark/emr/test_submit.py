@@ -15,7 +15,7 @@ from fanin import names
 from fanin.errors import AccessDenied, InvalidRequest, JobRunNotFound, NotConfigured
 from fanin.local.aws import session
 from fanin.spark.emr import submit
-from fanin.spark.emr.packing import Package, Script
+from fanin.spark.emr.packing import Script
 from fanin.spark.emr.submit import JobRun, Pipeline, Runs, Submission
 
 APPLICATION, RUN = "00f1example", "00f2example"
@@ -37,7 +37,7 @@ PIPELINE = Pipeline(
     "s3://assets/fanin.zip",
     {"spark.a": "1", "spark.b": "two words"},
 )
-PACKAGE = Package(b"zip", b"script")
+PACKAGE = Script("fanin-jobs", b"script", b"zip")
 
 
 class Services(dict[str, Stubber]):
@@ -133,16 +133,16 @@ class TestSubmit:
     def test_code_is_uploaded_under_its_digest_then_the_job_starts(self, aws, runs):
         # Given
         where = f"code/{PACKAGE.digest}"
-        for key, body in ((f"{where}/job.py", b"script"), (f"{where}/fanin.zip", b"zip")):
+        for key, body in ((f"{where}/fanin-jobs.py", b"script"), (f"{where}/fanin-jobs.zip", b"zip")):
             aws["s3"].add_response("put_object", {}, {"Bucket": "pipeline", "Key": key, "Body": body})
         parameters = shlex.join(
             [
-                *("--py-files", f"s3://pipeline/{where}/fanin.zip"),
+                *("--py-files", f"s3://pipeline/{where}/fanin-jobs.zip"),
                 *("--conf", "spark.a=2", "--conf", "spark.b=two words", "--conf", "spark.c=3"),
             ]
         )
         driver = {
-            "entryPoint": f"s3://pipeline/{where}/job.py",
+            "entryPoint": f"s3://pipeline/{where}/fanin-jobs.py",
             "entryPointArguments": ["audit", "--output", "s3://lake/a b"],
             "sparkSubmitParameters": parameters,
         }
@@ -183,12 +183,12 @@ class TestSubmit:
         # Given
         script = Script("clean", b"script", files)
         where = f"code/{script.digest}"
-        uploads = {"clean.py": b"script"} | ({} if files is None else {"files.zip": files})
+        uploads = {"clean.py": b"script"} | ({} if files is None else {"clean.zip": files})
         for name, body in uploads.items():
             aws["s3"].add_response(
                 "put_object", {}, {"Bucket": "pipeline", "Key": f"{where}/{name}", "Body": body}
             )
-        packed = "" if files is None else f",s3://pipeline/{where}/files.zip"
+        packed = "" if files is None else f",s3://pipeline/{where}/clean.zip"
         driver = {
             "entryPoint": f"s3://pipeline/{where}/clean.py",
             "entryPointArguments": ["--day", "7"],

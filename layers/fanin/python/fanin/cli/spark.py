@@ -78,7 +78,7 @@ def submit(
 
     With --script it runs your own code: fanin spark submit --script clean.py -- --day 7
     """
-    from fanin.spark.emr.packing import Package, Script
+    from fanin.spark.emr.packing import Script
     from fanin.spark.emr.submit import Submission
 
     if wheel and deployed:
@@ -96,7 +96,7 @@ def submit(
         raise typer.BadParameter(
             f"{wrong}name one of {', '.join(JobName)}, or a script of your own by --script", param_hint="JOB"
         )
-    package = None if deployed else Package.wheel(wheel) if wheel else Package.installed()
+    package = None if deployed else Script.wheel(wheel) if wheel else Script.installed()
     named = {} if token is None else {"token": token}
     submission = Submission(
         job=job,

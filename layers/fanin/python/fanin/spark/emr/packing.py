@@ -16,59 +16,22 @@ from fanin.errors import InvalidRequest
 
 ENTRY: Final = "fanin/spark/jobs/__main__.py"
 """The script that starts any job."""
+JOBS: Final = "fanin-jobs"
+"""Its name beside the scripts of users."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip can hold. With the times of files, every zip would differ."""
 _MODE: Final = 0o644 << 16
 
 
 @dataclass(frozen=True)
-class Package:
-    """The code of a job.
-
-    Attributes:
-        content: a zip. A wheel is one too, but Spark takes only names that end in zip from ``--py-files``.
-        entry: the script that spark-submit starts.
-    """
-
-    content: bytes
-    entry: bytes
-
-    @property
-    def digest(self) -> str:
-        """Names the content: the same code has the same digest on every machine."""
-        return hashlib.sha256(self.content).hexdigest()
-
-    @classmethod
-    def installed(cls) -> Package:
-        """The package of this process, be it installed, an editable checkout or a zip itself."""
-        return cls._of(_zip(_files(resources.files("fanin"), "fanin")), "the installed package")
-
-    @classmethod
-    def wheel(cls, file: Path) -> Package:
-        """A wheel of fanin."""
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            raise InvalidRequest(f"{file}: {error.strerror}") from error
-        return cls._of(content, str(file))
-
-    @classmethod
-    def _of(cls, content: bytes, name: str) -> Package:
-        try:
-            with zipfile.ZipFile(io.BytesIO(content)) as packed:
-                return cls(content, packed.read(ENTRY))
-        except (zipfile.BadZipFile, KeyError) as error:
-            raise InvalidRequest(f"{name} is not a wheel of fanin: {error}") from error
-
-
-@dataclass(frozen=True)
 class Script:
-    """A script of a user, and what it imports.
+    """A script, and what it imports: fanin with the script of its jobs, or one of a user.
 
     Attributes:
         name: of the script, without ``.py``.
         entry: the script, which spark-submit starts.
-        files: a zip of what it imports; None if that is nothing but fanin and what EMR has.
+        files: a zip of what it imports; None if that is nothing but fanin and what EMR has. A wheel is a zip,
+            too, but Spark takes only names that end in zip from ``--py-files``.
     """
 
     name: str
@@ -81,8 +44,29 @@ class Script:
         return hashlib.sha256(hashlib.sha256(self.entry).digest() + (self.files or b"")).hexdigest()
 
     @classmethod
+    def installed(cls) -> Script:
+        """The fanin of this process, be it installed, an editable checkout or a zip itself."""
+        return cls._of_jobs(_zip(_files(resources.files("fanin"), "fanin")), "the installed package")
+
+    @classmethod
+    def wheel(cls, file: Path) -> Script:
+        """A wheel of fanin."""
+        try:
+            return cls._of_jobs(file.read_bytes(), str(file))
+        except OSError as error:
+            raise InvalidRequest(f"{file}: {error.strerror}") from error
+
+    @classmethod
+    def _of_jobs(cls, content: bytes, name: str) -> Script:
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as packed:
+                return cls(JOBS, packed.read(ENTRY), content)
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise InvalidRequest(f"{name} is not a wheel of fanin: {error}") from error
+
+    @classmethod
     def of(cls, script: Path, files: Sequence[Path] = ()) -> Script:
-        """Pack a script.
+        """Pack a script of a user.
 
         Args:
             script: a file of Python.
@@ -90,38 +74,30 @@ class Script:
                 Each is on the path by its own name, as if it lay beside the script.
 
         Raises:
-            InvalidRequest: a file cannot be read, two have one name, one would hide fanin, a folder is empty,
-                or the script is not Python.
+            InvalidRequest: a file cannot be read, two have one name, one would hide fanin, or the script is
+                not Python.
         """
-        try:
-            entry = script.read_bytes()
-            compile(entry, str(script), "exec", dont_inherit=True)
-        except OSError as error:
-            raise InvalidRequest(f"{script}: {error.strerror}") from error
-        except (SyntaxError, ValueError) as error:
-            raise InvalidRequest(f"{script} is not a script of Python: {error}") from error
+        packed: dict[str, Traversable] = {}
         for path in (script, *files):
             if path.resolve().name.partition(".")[0] == "fanin":
                 raise InvalidRequest(f"{path} would hide the package fanin, which is there anyway; rename it")
-        packed: dict[str, Traversable] = {}
-        for path in files:
-            name = path.resolve().name
-            found = {name: path} if path.is_file() else dict(_folder(path, name))
-            if twice := packed.keys() & found.keys():
-                raise InvalidRequest(f"{path} would replace {min(twice)} of another file; rename one of them")
-            packed |= found
+        try:
+            path = script
+            entry = script.read_bytes()
+            compile(entry, str(script), "exec", dont_inherit=True)
+            for path in files:
+                name = path.resolve().name
+                found = {name: path} if path.is_file() else dict(_files(path, name))
+                if twice := packed.keys() & found.keys():
+                    raise InvalidRequest(
+                        f"{path} would replace {min(twice)} of another file; rename one of them"
+                    )
+                packed |= found
+        except OSError as error:
+            raise InvalidRequest(f"{path}: {error.strerror}") from error
+        except (SyntaxError, ValueError) as error:
+            raise InvalidRequest(f"{script} is not a script of Python: {error}") from error
         return cls(script.stem, entry, _zip(packed.items()) if packed else None)
-
-
-def _folder(path: Path, name: str) -> Iterator[tuple[str, Traversable]]:
-    """All files below a folder of a user."""
-    try:
-        found = list(_files(path, name))
-    except OSError as error:
-        raise InvalidRequest(f"{path}: {error.strerror}") from error
-    if not found:
-        raise InvalidRequest(f"{path} is an empty folder; name the files that the script needs")
-    yield from found
 
 
 def _files(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:

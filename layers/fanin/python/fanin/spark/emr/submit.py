@@ -20,7 +20,7 @@ from botocore.exceptions import ClientError
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.errors import InvalidRequest, JobRunNotFound, NotConfigured
-from fanin.spark.emr.packing import Package, Script
+from fanin.spark.emr.packing import Script
 
 SUCCESS: Final = "SUCCESS"
 ENDED: Final = (SUCCESS, "FAILED", "CANCELLED")
@@ -89,7 +89,7 @@ class Submission:
 
     job: str | Script
     arguments: Sequence[str] = ()
-    package: Package | None = None
+    package: Script | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     attempts: int = 1
@@ -132,9 +132,11 @@ class Runs:
             The run; if its token was used before, the run of that time.
         """
         job, arguments = submission.job, submission.arguments
-        entry, code = self._code(submission.package)
+        entry, code = self._pipeline.entry, [self._pipeline.package]
+        if submission.package:
+            entry, *code = self._uploaded(submission.package)
         if isinstance(job, Script):
-            entry, own = self._script(job)
+            entry, *own = self._uploaded(job)
             code, job = [*code, *own], job.name
         else:
             arguments = [job, *arguments]
@@ -197,33 +199,20 @@ class Runs:
     def _named(self, run_id: str) -> dict[str, str]:
         return {"applicationId": self._pipeline.application, "jobRunId": run_id}
 
-    def _code(self, package: Package | None) -> tuple[str, list[str]]:
-        """Upload fanin, and give the S3 URLs of the script that starts its jobs, and of the zip."""
-        if package is None:
-            return self._pipeline.entry, [self._pipeline.package]
-        entry, packed = self._uploaded(
-            package.digest, {"job.py": package.entry, "fanin.zip": package.content}
-        )
-        return entry, [packed]
-
-    def _script(self, script: Script) -> tuple[str, list[str]]:
-        """Upload a script, and give the S3 URLs of it and of the zip of its files, if it has any."""
-        files = {} if script.files is None else {"files.zip": script.files}
-        entry, *packed = self._uploaded(script.digest, {f"{script.name}.py": script.entry, **files})
-        return entry, packed
-
-    def _uploaded(self, digest: str, files: Mapping[str, bytes]) -> list[str]:
-        """Upload files, and give their S3 URLs.
+    def _uploaded(self, script: Script) -> list[str]:
+        """Upload a script, and give the S3 URLs of it and of the zip of its files, if it has any.
 
         The keys follow from the content, so the code of a run never changes. Uploading it again each time
         restarts the time after which the bucket removes old code.
         """
-        client, bucket = client_factory("s3", read_timeout=60)(), self._pipeline.bucket
-        keys = [f"{_CODE}/{digest}/{name}" for name in files]
-        for key, content in zip(keys, files.values(), strict=True):
-            with _explained("upload the code"):
-                client.put_object(Bucket=bucket, Key=key, Body=content)
-        return [f"s3://{bucket}/{key}" for key in keys]
+        client, urls = client_factory("s3", read_timeout=60)(), list[str]()
+        for suffix, content in (("py", script.entry), ("zip", script.files)):
+            if content is not None:
+                key = f"{_CODE}/{script.digest}/{script.name}.{suffix}"
+                with _explained("upload the code"):
+                    client.put_object(Bucket=self._pipeline.bucket, Key=key, Body=content)
+                urls.append(f"s3://{self._pipeline.bucket}/{key}")
+        return urls
 
 
 @contextmanager
