@@ -7,6 +7,7 @@ import argparse
 import pytest
 
 from fanin.spark.inputs.formats import Dialect
+from fanin.spark.jobs import ack
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of, names_of_totals
 from fanin.spark.runtime.rejects import ANY
 
@@ -34,11 +35,11 @@ def test_without_arguments_everything_is_by_default(parser: argparse.ArgumentPar
     ],
 )
 def test_a_dialect_that_cannot_be_is_a_wrong_argument(
-    parser: argparse.ArgumentParser, capsys: pytest.CaptureFixture[str], option: str, text: str, why: str
+    capsys: pytest.CaptureFixture[str], option: str, text: str, why: str
 ) -> None:
     with pytest.raises(SystemExit):
-        parser.parse_args([option, text])
-    assert f"argument {option}: {why}" in capsys.readouterr().err
+        ack.JOB.main(["--input", "acks", "--work", "nowhere", option, text])
+    assert why in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["rows,rows", "a,b,c,d,e", ""])

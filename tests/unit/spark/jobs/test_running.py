@@ -56,15 +56,6 @@ def test_a_reader_who_has_gone_changes_no_exit_code(sessions, monkeypatch, tmp_p
         assert job(lambda spark, options: {"ok": False}).main([]) == WRONG
 
 
-@pytest.mark.parametrize("folder", ["", " "])
-def test_an_empty_name_of_a_folder_is_a_wrong_argument(sessions, capsys, folder):
-    made = Job("a-job", "does", lambda parser: parser.add_argument("--out"), refuse, output="out")
-    with pytest.raises(SystemExit) as ended:
-        made.main(["--out", folder])
-    assert (ended.value.code, sessions) == (USAGE, [])
-    assert "--out names no folder: its value is empty" in capsys.readouterr().err
-
-
 def test_a_refusal_is_in_the_summary_and_on_standard_error(sessions, capsys):
     code, summary, err = ended(capsys, refuse)
     assert (code, summary["error"], summary["detail"]) == (

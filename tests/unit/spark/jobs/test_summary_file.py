@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +12,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable, TooManyRejects
+from fanin.errors import InvalidRequest, ServiceUnavailable, TooManyRejects
 from fanin.spark.jobs import running
 from fanin.spark.jobs.running import FAILED, INTERRUPTED, OK, WRONG, Job, Summary
 
@@ -97,55 +96,6 @@ def test_only_a_run_that_came_to_its_end_leaves_a_summary_in_its_folder(
     assert file.exists() is left
     if left:
         assert file.read_text() == f"{capsys.readouterr().out.splitlines()[-1]}\n"
-
-
-@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}", "{}/"])
-def test_a_job_that_cannot_begin_leaves_no_earlier_summary_on_this_machine(
-    sessions: list[object], tmp_path: Path, form: str
-) -> None:
-    # Given the folder of a run that was fine, and a stack that is not there any more
-    (tmp_path / "summary.json").write_text('{"job": "a-job", "ok": true}')
-    cannot = Job(
-        "a-job", "does", lambda one: one.add_argument("--out"), refuse, output="out", needs=unreachable
-    )
-
-    # When the job is run again, then it has not started Spark, and the old summary is gone
-    assert cannot.main(["--out", form.format(tmp_path)]) == FAILED
-    assert list(tmp_path.iterdir()) == []
-    assert not sessions
-
-    # And a folder that is not there, or not on this machine, does not matter
-    assert cannot.main(["--out", f"{tmp_path}/other"]) == FAILED
-    assert cannot.main(["--out", "s3://bucket/data"]) == FAILED
-    assert list(tmp_path.iterdir()) == []
-
-
-def unreachable(options: argparse.Namespace) -> dict[str, str]:
-    raise NotConfigured("there is no stack")
-
-
-def test_letters_are_readable_in_the_summary_where_the_terminal_has_them(
-    sessions: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given terminals that have umlauts, or no more than ASCII, and text that no encoding has
-    for encoding, name, shown in (
-        ("utf-8", "Köln", '"Köln"'),
-        ("latin-1", "Köln", '"Köln"'),
-        ("ascii", "Köln", '"K\\u00f6ln"'),
-        ("utf-8", "\ud800", '"\\ud800"'),
-    ):
-        with monkeypatch.context() as patch:
-            written = BytesIO()
-            out = TextIOWrapper(written, encoding)
-            patch.setattr("sys.stdout", out)
-
-            # When a job ends, then its summary has the letters, or says them in ASCII
-            plain = Job("a-job", "does", lambda _: None, lambda *_, name=name: {"ok": True, "name": name})
-            assert plain.main([]) == OK
-            out.flush()
-            line = written.getvalue().decode(encoding).splitlines()[-1]
-        assert f'"name": {shown}' in line
-        assert json.loads(line)["name"] == name
 
 
 def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(

@@ -1,4 +1,4 @@
-"""Item ids as Arrow text, parsed by a task in numpy."""
+"""Item ids as Arrow text, parsed by a task: in numpy if they begin alike, otherwise in Arrow, slower."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ _TOPS: Final = np.uint64(0x8080808080808080)
 _FOURS: Final = np.uint64(0x000000FF000000FF)
 _FIRST_AND_THIRD: Final = np.uint64(100 + (1_000_000 << 32))
 _SECOND_AND_FOURTH: Final = np.uint64(1 + (10_000 << 32))
-_COLON: Final = ord(":")
 _NARROW: Final = (pa.string(), pa.binary())
 """Types whose offsets have 32 bits."""
 
@@ -71,40 +70,24 @@ class IdColumns:
                 numbers, good = _numbers(items.buffers()[2], offsets[1:], digits)
                 if good.all():
                     return self._code(prefix), numbers
-        return self._apart(items, offsets)
+        return self._apart(items)
 
-    def _apart(self, items: _Array, offsets: Offsets) -> tuple[Ints, Ints]:
+    def _apart(self, items: _Array) -> tuple[Ints, Ints]:
         """Split ids of any spelling."""
-        text = np.frombuffer(items.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-        text = np.concatenate([np.zeros(EIGHT, np.uint8), text])  # so that eight can be loaded anywhere
-        places = offsets.astype(np.int64) - (int(offsets[0]) - EIGHT)
-        digits = _behind_colons(text, places[:-1], places[1:])
         codes, indices = np.full(len(items), -1, np.int64), np.zeros(len(items), np.int64)
-        rows = np.flatnonzero(digits)
-        if len(rows):
-            numbers, good = _numbers(text, places[rows + 1], digits[rows])
-            rows = rows[good]
-            indices[rows] = numbers[good]
-        for count in np.unique(digits[rows]).tolist():
-            some = rows[digits[rows] == count]
-            prefixes = pc.binary_slice(items.take(pa.array(some)), 0, -count - 1).dictionary_encode()
-            known = np.array([self._code(prefix) for prefix in prefixes.dictionary.to_pylist()], np.int64)
-            codes[some] = known[prefixes.indices.to_numpy(zero_copy_only=False)]
+        parts = pc.split_pattern(items, b":", max_splits=1, reverse=True)
+        parted = pc.equal(pc.list_value_length(parts), 2)
+        prefixes, numbers = (pc.list_element(parts.filter(parted), place) for place in (0, 1))
+        whole = pc.match_substring_regex(numbers, f"^(0|[1-9][0-9]{{0,{MOST - 1}}})$")
+        rows = np.flatnonzero(parted)[whole]
+        names = prefixes.filter(whole).dictionary_encode()
+        known = np.array([self._code(name) for name in names.dictionary.to_pylist()], np.int64)
+        codes[rows] = known[names.indices]
+        indices[rows] = numbers.filter(whole).cast(pa.large_string()).cast(pa.int64())
         return codes, indices
 
     def _code(self, prefix: bytes) -> int:
         return self._known.setdefault(prefix, len(self._known))
-
-
-def _behind_colons(text: npt.NDArray[np.uint8], starts: Ints, stops: Ints) -> Ints:
-    """How many characters, at most ``MOST``, stand behind the last colon of each text; 0 if there is none."""
-    found, rows = np.zeros(len(starts), np.int64), np.arange(len(starts))
-    for count in range(MOST + 1):
-        rows = rows[stops[rows] - count > starts[rows]]
-        colons = text[stops[rows] - count - 1] == _COLON
-        found[rows[colons]] = count
-        rows = rows[~colons]
-    return found
 
 
 def _numbers(characters: Any, stops: Offsets, digits: Offsets) -> tuple[Ints, _Flags]:

@@ -93,7 +93,7 @@ def _needs(_options: argparse.Namespace) -> Mapping[str, str]:
     return Service.from_env().endpoints("dynamodb")
 
 
-JOB: Final = Job("ack", ABOUT, _arguments, run, SETTINGS, output="work", needs=_needs)
+JOB: Final = Job("ack", ABOUT, _arguments, run, SETTINGS, output="work", check=dataset_of, needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -49,27 +49,23 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--delimiter",
-        type=_checked("delimiter"),
         metavar="TEXT",
         help=r"what divides the columns of CSV: ';', or '\t' for tabs (default: a comma)",
     )
     add(
         "--encoding",
-        type=_checked("encoding"),
         default=UTF8,
         metavar="NAME",
         help="of CSV and JSON: ISO-8859-1, windows-1252, UTF-16 (default: %(default)s)",
     )
     add(
         "--quote",
-        type=_checked("quote"),
         default='"',
         metavar="C",
         help="character around values of CSV; '' if there is none (default: %(default)s)",
     )
     add(
         "--escape",
-        type=_checked("escape"),
         metavar="C",
         help="character before a quote within quotes of CSV (default: another quote)",
     )
@@ -79,16 +75,6 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         help="each file of JSON is one object, or an array of them, instead of an object on each line; CSV"
         " does not need it",
     )
-
-
-def _checked(name: str) -> Callable[[str], str]:
-    """Make the type of an argument that is part of a ``Dialect``."""
-
-    def check(text: str) -> str:
-        Dialect(**{name: text})  # type: ignore[arg-type]  # all that are checked are texts
-        return text
-
-    return argument(check)
 
 
 def dialect_of(options: argparse.Namespace) -> Dialect:

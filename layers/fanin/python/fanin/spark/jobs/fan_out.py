@@ -204,20 +204,11 @@ def _target(text: str) -> Target:
     return found
 
 
-def _check(options: argparse.Namespace) -> None:
-    """Refuse arguments that contradict each other.
-
-    Raises:
-        InvalidRequest: says which argument to leave out, or to add.
-    """
-    _rows(options)
-
-
 def _needs(options: argparse.Namespace) -> Mapping[str, str]:
     return Service.from_env().endpoints("dynamodb", "sqs", *(["scheduler"] if options.deadline else []))
 
 
-JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES, output="staging", check=_check, needs=_needs)
+JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES, output="staging", check=_rows, needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

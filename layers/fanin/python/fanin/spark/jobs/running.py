@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import inspect
 import json
 import signal
@@ -12,7 +11,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from py4j.protocol import Py4JError
@@ -26,7 +24,7 @@ from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.progress import say
 from fanin.spark.runtime.rejects import in_words, rejects_folder
 from fanin.spark.runtime.service import require_reachable
-from fanin.spark.runtime.session import quiet_session, submitted
+from fanin.spark.runtime.session import quiet_session
 
 Summary: TypeAlias = dict[str, Any]
 
@@ -83,7 +81,7 @@ class Job:
     settings: Mapping[str, str] = field(default_factory=dict)
     output: str | None = None
     input: str = "input"
-    check: Callable[[argparse.Namespace], None] = field(default=lambda _: None)
+    check: Callable[[argparse.Namespace], object] = field(default=lambda _: None)
     needs: Callable[[argparse.Namespace], Mapping[str, str]] = field(default=lambda _: {})
 
     def parser(self) -> argparse.ArgumentParser:
@@ -111,15 +109,20 @@ class Job:
         Raises:
             SystemExit: with the exit code 2 if the arguments are wrong.
         """
-        options = self._options(arguments)
-        folder = self._folder(options)
+        parser = self.parser()
+        options = parser.parse_args(arguments)
+        try:
+            self.check(options)
+        except InvalidRequest as error:
+            parser.error(str(error))
+        folder: str | None = getattr(options, self.output) if self.output else None
         began = time.monotonic()
         spark = None
         try:
-            forget_on_this_machine(self.name, folder)
             require_reachable(self.needs(options))
             with quiet_session(f"fanin {self.name}", self.settings) as spark:
-                forget(spark, self.name, folder)
+                if folder is not None:
+                    _forget(spark, self.name, folder)
                 summary = _warned(self.run(spark, options), getattr(options, self.input, None))
         except TooManyRejects as error:
             told = {"rejects": error.rejects, "rows": error.rows}
@@ -143,36 +146,12 @@ class Job:
         else:
             code = OK if summary["ok"] else WRONG
         told = {"job": self.name, **options.so_far, **summary, "seconds": round(time.monotonic() - began, 3)}
-        told = _rejects_first(told)
-        if spark is not None and code in (OK, WRONG):
-            write(spark, folder, told)
-        _explain(self.name, summary, self._rejects(options))
-        say(as_json(told, sys.stdout.encoding), sys.stdout)
+        line = json.dumps(_rejects_first(told))
+        if spark is not None and folder is not None and code in (OK, WRONG):
+            _write(spark, folder, line)
+        _explain(self.name, summary, folder and rejects_folder(vars(options).get("rejects"), folder))
+        say(line, sys.stdout)
         return code
-
-    def _options(self, arguments: Sequence[str] | None) -> argparse.Namespace:
-        """The arguments; those that do not go together end the process, as an unknown one does."""
-        parser = self.parser()
-        options = parser.parse_args(arguments)
-        folder = self._folder(options)
-        if folder is not None and not folder.strip():
-            parser.error(f"--{self.output} names no folder: its value is empty")
-        try:
-            self.check(options)
-        except InvalidRequest as error:
-            parser.error(str(error))
-        return options
-
-    def _folder(self, options: argparse.Namespace) -> str | None:
-        """The folder of the job; None if it has none."""
-        return getattr(options, self.output) if self.output else None
-
-    def _rejects(self, options: argparse.Namespace) -> str | None:
-        """The folder of the rows that were left out; None if the job has none."""
-        if (folder := self._folder(options)) is None:
-            return None
-        named: str | None = getattr(options, "rejects", None)
-        return rejects_folder(named, folder)
 
 
 def _spark_failed(error: PySparkException | Py4JError) -> Summary:
@@ -193,7 +172,7 @@ def _rejects_first(summary: Summary) -> Summary:
 
 def _warned(summary: Summary, path: str | None) -> Summary:
     """The summary; with a warning if the dataset was empty, which nobody does on purpose."""
-    if path is None or summary.get("rows") != 0 or _left_out(summary):
+    if path is None or summary.get("rows") != 0 or summary.get("rejects"):
         return summary
     empty = (
         f"{path} has no rows; look whether the path is right. Files that are empty, or whose names begin with"
@@ -202,14 +181,9 @@ def _warned(summary: Summary, path: str | None) -> Summary:
     return {**summary, "warning": empty}
 
 
-def _left_out(summary: Summary) -> Mapping[str, int]:
-    found: Mapping[str, int] = summary.get("rejects") or {}
-    return found
-
-
 def _explain(job: str, summary: Summary, folder: str | None) -> None:
     """Say on stderr what people should look at."""
-    rejects = _left_out(summary)
+    rejects = summary.get("rejects")
     if "warning" in summary:
         say(f"{job}: warning: {summary['warning']}", sys.stderr)
     if "detail" in summary:
@@ -225,48 +199,13 @@ def _explain(job: str, summary: Summary, folder: str | None) -> None:
 NAME: Final = "summary.json"
 
 
-def as_json(summary: dict[str, Any], encoding: str | None) -> str:
-    """A summary as one line of JSON; escapes letters only if the encoding lacks some of them.
-
-    Args:
-        summary: as JSON.
-        encoding: of where it is written to; None if that is not known.
-    """
-    line = json.dumps(summary, ensure_ascii=False)
-    try:
-        line.encode(encoding or "ascii")
-    except UnicodeEncodeError:
-        return json.dumps(summary)
-    return line
-
-
-def forget_on_this_machine(job: str, folder: str | None) -> None:
-    """Delete an earlier run's summary without Spark, if there is a folder and it is on this machine."""
-    path = (folder or "").removeprefix("file:")
-    if path and ":/" not in path and not submitted():  # a cluster may mean a folder of HDFS
-        with contextlib.suppress(OSError):  # the job says why it cannot write there
-            if _job_of(Path(path, NAME).read_text(errors="replace")) == job:
-                Path(path, NAME).unlink()
-
-
-def _job_of(text: str) -> object:
-    """The name of the job that wrote a summary; None if none did."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return None
-    return found.get("job") if isinstance(found, dict) else None
-
-
-def forget(spark: SparkSession, job: str, folder: str | None) -> None:
-    """Delete an earlier run's summary, if there is a folder, so that nobody mistakes it for this run's.
+def _forget(spark: SparkSession, job: str, folder: str) -> None:
+    """Delete an earlier run's summary, so that nobody mistakes it for this run's.
 
     Raises:
         InvalidRequest: a folder, or a file of somebody else's, has the name of the summary; or another job
             wrote it.
     """
-    if folder is None:
-        return
     place = Folder(spark, folder)
     try:
         text = place.read(NAME)
@@ -280,12 +219,19 @@ def forget(spark: SparkSession, job: str, folder: str | None) -> None:
         print(f"an earlier run's summary may still be in {folder}: {root_cause(error)}", file=sys.stderr)
 
 
-def write(spark: SparkSession, folder: str | None, summary: dict[str, Any]) -> None:
-    """Write the summary beside what the job made; a job that is done does not fail because of it."""
-    if folder is None:
-        return
+def _job_of(text: str) -> object:
+    """The name of the job that wrote a summary; None if none did."""
     try:
-        Folder(spark, folder).write(NAME, f"{as_json(summary, 'utf-8')}\n")
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found.get("job") if isinstance(found, dict) else None
+
+
+def _write(spark: SparkSession, folder: str, line: str) -> None:
+    """Write the summary beside what the job made; a job that is done does not fail because of it."""
+    try:
+        Folder(spark, folder).write(NAME, f"{line}\n")
     except (Py4JError, FaninError) as error:
         why = root_cause(error) if isinstance(error, Py4JError) else error
         print(f"the summary is not in {folder}: {why}", file=sys.stderr)
