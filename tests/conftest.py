@@ -23,6 +23,9 @@ ENDPOINT = "FANIN_TEST_ENDPOINT"
 SECOND_ENDPOINT = "FANIN_SECOND_ENDPOINT"
 INFRA = "tests/infra/"
 
+# To look for garbage as often as Python does by itself takes a sixth of all CPU time.
+gc.set_threshold(50_000, 20, 100)
+
 # Hypothesis fails an example that takes more than 200 ms: on a busy machine, any.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -46,7 +49,6 @@ def pytest_collection_finish() -> None:
     """Python looks for garbage among what tests make, and not in all that was imported before."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(scope="session", autouse=True)

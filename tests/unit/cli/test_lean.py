@@ -6,17 +6,20 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.unit.cli.terminals import KEYS, served
 
 UNNEEDED = ("pydantic", "rich", "boto3", "s3transfer", "botocore.session", "botocore.client", "uvicorn")
 UNNEEDED += ("starlette", "fanin.app.services", "fanin.client.consuming.handler", "fanin.cli.batches")
 
 
-def test_a_status_loads_only_what_it_needs(tracker):
+@pytest.mark.parametrize("command", ["status", "failures"])
+def test_a_command_loads_only_what_it_needs(tracker, command):
     code = f"""
 import sys
 from fanin.cli import run
-sys.argv = ["fanin", "--api-url", sys.argv[1], "status", "{tracker.open().batch_id}"]
+sys.argv = ["fanin", "--api-url", sys.argv[1], "{command}", "{tracker.open().batch_id}"]
 try:
     run()
 except SystemExit as end:

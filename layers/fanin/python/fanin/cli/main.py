@@ -21,7 +21,7 @@ _METHOD: Final = "get_runtime_param"
 
 
 class Plain:
-    """Converts what needs no library: texts, what a parser of ours takes, options that are not given.
+    """Converts what needs no library: texts, defaults, what a parser of ours takes, options not given.
 
     Args:
         typers: gives what Typer converts the other values with.
@@ -40,7 +40,7 @@ class Plain:
         if value is None:
             return () if several else None
         parser = param.type_descriptor.parameter_info.parser
-        if parser is None and not several and param.type_descriptor.annotation is str:
+        if parser is None and not several and type(value) is param.type_descriptor.annotation:
             return value
         try:
             if parser is None:
