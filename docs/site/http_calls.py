@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from fanin.entry.http.openapi import document
 from fanin.entry.http.route import HttpRoute
-from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
+from fanin.errors import STATUS
 from fanin.names import PROBLEM_ROOT
 
 Schema = Mapping[str, Any]

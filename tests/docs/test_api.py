@@ -13,8 +13,8 @@ from fanin.domain.access import AccessGroup
 from fanin.domain.ids import MAX_COUNT
 from fanin.domain.marks import WEIGHT
 from fanin.entry.http.route import MAX_BODY
-from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
+from fanin.errors import STATUS
 from fanin.wire.actions import MAX_TEXT, MESSAGE, Action, ActionOutcome, Caller, CallerKind, log_fields
 from fanin.wire.batches import OPEN_BATCH
 from fanin.wire.json_types import decode_time

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from fanin import errors
-from fanin.entry.http.statuses import STATUS
-from fanin.errors import FaninError
+from fanin.errors import STATUS, FaninError
 from fanin.testing import InMemoryService
 from tests.docs import pages
 

@@ -17,8 +17,8 @@ from schemathesis.specs.openapi import checks
 
 from fanin.entry.http.application import serve
 from fanin.entry.http.openapi import document
-from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
+from fanin.errors import STATUS
 from tests.gateway import Gateway
 from tests.unit.entry.conftest import CONTEXT
 

@@ -53,7 +53,7 @@ class PagedVerdicts:
         self.open = ledger.open
         self.status = ledger.status
 
-    def verify(self, batch_id, *, cursor, repair):
+    def verify(self, batch_id, *, repair, cursor=None):
         row = self.status(batch_id).batch
         if cursor is None:
             return Verdict(row, 2, ("a",), cursor="2")

@@ -10,7 +10,7 @@ import pytest
 from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.client.paging import follow_cursor
+from fanin.domain.paging import pages
 
 
 @pytest.fixture
@@ -106,21 +106,21 @@ def test_wait_looks_more_and_more_rarely_and_gives_up_at_its_time():
 def test_pages_are_followed_to_the_last_even_over_an_empty_one():
     answers = {None: ([1], "a"), "a": ([], "b"), "b": ([2, 3], None)}
 
-    def read(cursor):
+    def read(cursor=None):
         things, following = answers[cursor]
         return SimpleNamespace(things=things, cursor=following)
 
-    assert [page.things for page in follow_cursor(read)] == [[1], [], [2, 3]]
+    assert [page.things for page in pages(read)] == [[1], [], [2, 3]]
 
 
 def test_a_page_is_read_when_it_is_asked_for():
     asked = []
 
-    def read(cursor):
+    def read(cursor=None):
         asked.append(cursor)
         return SimpleNamespace(cursor="more")
 
-    endless = follow_cursor(read)
+    endless = pages(read)
     next(endless)
     next(endless)
     assert asked == [None, "more"]

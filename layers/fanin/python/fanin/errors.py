@@ -55,11 +55,14 @@ class FaninError(Exception):
 
     Attributes:
         code: stable, kebab-case name of the error, the same in the API, the library and the logs.
+        status: its HTTP status; None for an error that never answers a call, and would be the service's own
+            fault there.
         retryable: True when the same call, repeated later, may succeed.
         retry_after: seconds to wait before repeating, where they are known.
     """
 
     code: ClassVar[str] = "error"
+    status: ClassVar[int | None] = None
     retryable: bool = False
 
     def __init__(self, message: str, *, retry_after: int | None = None) -> None:
@@ -69,20 +72,24 @@ class FaninError(Exception):
 
 class InvalidRequest(FaninError):
     code = "invalid-request"
+    status = 400
 
 
 class InvalidItemId(InvalidRequest):
     code = "invalid-item-id"
+    status = 400
 
 
 class RequestTooLarge(InvalidRequest):
     code = "request-too-large"
+    status = 413
 
 
 class UnsupportedMediaType(InvalidRequest):
     """The body of a request is said to be something else than JSON."""
 
     code = "unsupported-media-type"
+    status = 415
 
 
 class EnvelopesRefused(InvalidRequest):
@@ -101,6 +108,7 @@ class EnvelopesRefused(InvalidRequest):
 
 class IdempotencyKeyReused(InvalidRequest):
     code = "idempotency-key-reused"
+    status = 409
 
 
 class ItemHasChild(InvalidRequest):
@@ -111,6 +119,7 @@ class ItemHasChild(InvalidRequest):
     """
 
     code = "item-has-child"
+    status = 409
 
     def __init__(self, message: str, *, child: int, retry_after: int | None = None) -> None:
         super().__init__(message, retry_after=retry_after)
@@ -119,10 +128,12 @@ class ItemHasChild(InvalidRequest):
 
 class BatchNotFound(FaninError):
     code = "batch-not-found"
+    status = 404
 
 
 class BatchGone(FaninError):
     code = "batch-gone"
+    status = 410
 
 
 GONE: Final = (BatchNotFound, BatchGone)
@@ -133,18 +144,22 @@ REFUSALS: Final = (InvalidRequest, *GONE)
 
 class FailureNotFound(FaninError):
     code = "failure-not-found"
+    status = 404
 
 
 class KeyNotFound(FaninError):
     code = "key-not-found"
+    status = 404
 
 
 class BufferNotFound(FaninError):
     code = "buffer-not-found"
+    status = 404
 
 
 class BatchClosed(FaninError):
     code = "batch-closed"
+    status = 409
 
 
 class ItemDone(FaninError):
@@ -158,19 +173,23 @@ class ItemDone(FaninError):
     """
 
     code = "item-done"
+    status = 409
     item: str | None = None
 
 
 class ChannelRefused(FaninError):
     code = "channel-refused"
+    status = 400
 
 
 class NotRegistered(FaninError):
     code = "not-registered"
+    status = 404
 
 
 class RouteNotFound(FaninError):
     code = "route-not-found"
+    status = 404
 
 
 class JobRunNotFound(FaninError):
@@ -179,10 +198,12 @@ class JobRunNotFound(FaninError):
 
 class CorrelationIdAlive(FaninError):
     code = "correlation-id-alive"
+    status = 409
 
 
 class LimitReached(FaninError):
     code = "limit-reached"
+    status = 429
     retryable = True
 
 
@@ -193,6 +214,7 @@ class BufferFull(FaninError):
 
 class Throttled(FaninError):
     code = "throttled"
+    status = 503
     retryable = True
 
 
@@ -230,10 +252,12 @@ class PartlyMarked(FaninError):
 
 class AccessDenied(FaninError):
     code = "access-denied"
+    status = 403
 
 
 class ServiceUnavailable(FaninError):
     code = "service-unavailable"
+    status = 503
     retryable = True
 
 
@@ -244,6 +268,7 @@ class OutcomeUnknown(FaninError):
     """
 
     code = "outcome-unknown"
+    status = 409  # clients repeat a 5xx by themselves
 
 
 class NotConfigured(FaninError):
@@ -323,7 +348,19 @@ class MaxItemsReached(ItemFailed):
     """
 
     code = "max-items-reached"
+    status = 409
 
 
 class LocalStackFailed(FaninError):
     code = "local-stack-failed"
+
+
+INTERNAL_ERROR: Final = "internal-error"
+"""Code of the problem that stands for every error of the service's own."""
+STATUS: Final[dict[type[FaninError], int]] = {
+    error: error.status
+    for error in list(globals().values())
+    if isinstance(error, type) and issubclass(error, FaninError) and "status" in vars(error) and error.status
+}
+"""The status of each error that reaches callers; others are a 500, without their message."""
+BY_CODE: Final = {error.code: error for error in STATUS}

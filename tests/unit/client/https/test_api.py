@@ -14,8 +14,8 @@ from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import NotSent, Response, unsigned
 from fanin.domain.access import Principal
 from fanin.domain.marks import Marked
-from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
+    STATUS,
     AccessDenied,
     BatchGone,
     InvalidRequest,

@@ -35,7 +35,7 @@ def test_what_cannot_be_sent_in_a_query_is_refused_in_words(over_https: HttpsSer
 
 
 def test_members_are_read_a_page_at_a_time(over_https, gateway, monkeypatch):
-    monkeypatch.setattr("fanin.client.https.services.MAX_PAGE", 2)
+    monkeypatch.setattr("fanin.app.api.patterns.MAX_PAGE", 2)
     for name in ("a", "b", "c", "d"):
         over_https.directory.register(Register("cars", name, "q1", {"even": str(name in "bd")}))
     gateway.requests.clear()

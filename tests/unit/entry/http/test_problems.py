@@ -8,7 +8,7 @@ import pytest
 
 from fanin import errors
 from fanin.adapters.memory import Memory
-from fanin.entry.http.statuses import STATUS
+from fanin.errors import STATUS
 from tests.unit.entry.conftest import Client
 
 INVALID = "invalid-request"

@@ -15,9 +15,9 @@ from fanin.app.api import Buffers, Diagnostics, Directory, Frames, Ledger, Redri
 from fanin.domain.limits import MAX_PAGE
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute
-from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 from fanin.entry.http.v1.parameters import paged
+from fanin.errors import STATUS
 from fanin.wire.shapes import SHAPES
 
 

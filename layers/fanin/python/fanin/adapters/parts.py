@@ -20,11 +20,11 @@ PartKey: TypeAlias = tuple[int, str]
 When: TypeAlias = Sequence[Condition]
 Written: TypeAlias = tuple[bool, Row | None]
 """Whether a row was written, and the row as it was if it was not."""
-Page: TypeAlias = tuple[list[Row], bool]
+Rows: TypeAlias = tuple[list[Row], bool]
 """Rows, and whether there are more."""
 
 
-class Span(NamedTuple):
+class KeyRange(NamedTuple):
     """The rows of a partition from one part to another, both of them included."""
 
     partition: int
@@ -74,7 +74,7 @@ class Parts(PartStore):
         """The rows of keys, in no order; keys without a row are left out."""
 
     @abstractmethod
-    def _between(self, call: str, span: Span, limit: int, *, last_first: bool = False) -> Page:
+    def _between(self, call: str, span: KeyRange, limit: int, *, last_first: bool = False) -> Rows:
         """The first rows of a span, or the last ones."""
 
     @abstractmethod
@@ -129,7 +129,7 @@ class Parts(PartStore):
         self._write("put_sent", key, values, [longer], stays="first_at")
 
     def sent(self, batch_id: int, *, upto: int, limit: int) -> tuple[list[SentRow], bool]:
-        span = Span(batch_id, _SENT, f"{_SENT}{upto:013}{_LAST}")
+        span = KeyRange(batch_id, _SENT, f"{_SENT}{upto:013}{_LAST}")
         rows, more = self._between("sent", span, limit, last_first=True)
         return [SentRow(**_of(SentRow, row)) for row in rows], more
 
@@ -143,7 +143,7 @@ class Parts(PartStore):
         for ordinal in sorted(set(ordinals), reverse=True):
             if ordinal in found:
                 continue
-            span = Span(batch_id, _KEYS, f"{_KEYS}{ordinal:013}")
+            span = KeyRange(batch_id, _KEYS, f"{_KEYS}{ordinal:013}")
             rows, _ = self._between("keys_of", span, 1, last_first=True)
             for row in rows:
                 found |= dict(enumerate(row["keys"], _ordinal(row)))
@@ -163,7 +163,7 @@ class Parts(PartStore):
         return _by_ordinal(self._read("retries", keys), _retry)
 
     def retries_from(self, batch_id: int, start: int, *, limit: int) -> list[RetryRow]:
-        span = Span(batch_id, f"{_RETRY}{start:013}", f"{_RETRY}{_LAST}")
+        span = KeyRange(batch_id, f"{_RETRY}{start:013}", f"{_RETRY}{_LAST}")
         rows, _ = self._between("retries_from", span, limit)
         return list(map(_retry, rows))
 
@@ -172,12 +172,12 @@ class Parts(PartStore):
     ) -> tuple[list[FailureRow], str | None]:
         listing = f"failures of {batch_id}"
         (after,) = (-1,) if cursor is None else cursors.decode(listing, cursor, {1})
-        span = Span(batch_id, f"{_FAILURE}{after + 1:013}", f"{_FAILURE}{_LAST}")
+        span = KeyRange(batch_id, f"{_FAILURE}{after + 1:013}", f"{_FAILURE}{_LAST}")
         rows, more = self._between("failures", span, limit)
         return list(map(_note, rows)), cursors.encode(listing, _ordinal(rows[-1])) if more else None
 
     def notes_between(self, batch_id: int, start: int, stop: int, *, limit: int) -> list[FailureRow]:
-        span = Span(batch_id, f"{_FAILURE}{start:013}", f"{_FAILURE}{stop - 1:013}")
+        span = KeyRange(batch_id, f"{_FAILURE}{start:013}", f"{_FAILURE}{stop - 1:013}")
         rows, _ = self._between("notes_between", span, limit)
         return list(map(_note, rows))
 

@@ -3,8 +3,7 @@
 from enum import IntEnum
 from typing import Final
 
-from fanin.entry.http.statuses import STATUS
-from fanin.errors import ChannelRefused, FaninError, JobRunNotFound, NotConfigured, OutcomeUnknown
+from fanin.errors import STATUS, ChannelRefused, FaninError, JobRunNotFound, NotConfigured, OutcomeUnknown
 
 
 class ExitCode(IntEnum):

@@ -18,7 +18,6 @@ from fanin.client.conversions import (
 )
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.marking import MarkingCalls
-from fanin.client.paging import follow_cursor
 from fanin.domain.batch import (
     Batch,
     ChangeLimits,
@@ -30,6 +29,7 @@ from fanin.domain.failures import Tolerance
 from fanin.domain.ids import MAX_KEYS, Group, ItemKey, KeyedItem, checked_key
 from fanin.domain.limits import chunks
 from fanin.domain.marks import batch_of
+from fanin.domain.paging import pages
 from fanin.domain.redrives import OrdinalRange
 from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_verdicts
 from fanin.domain.targets import TargetReport
@@ -242,7 +242,7 @@ class LedgerCalls(MarkingCalls):
             InvalidRequest: the batch holds no items, or a condition is invalid.
         """
         chosen = selection(errors, ranges)
-        first, *others = follow_cursor(lambda at: self.ledger.release(batch_id, chosen, cursor=at))
+        first, *others = pages(self.ledger.release, batch_id, chosen)
         released = first.released + sum(page.released for page in others)
         return ReleasedItems(self.ended.note([first, *others][-1].batch), released)
 
@@ -264,9 +264,7 @@ class LedgerCalls(MarkingCalls):
             batch_id: the batch.
             repair: correct what disagrees.
         """
-        return merge_verdicts(
-            follow_cursor(lambda cursor: self.ledger.verify(batch_id, cursor=cursor, repair=repair))
-        )
+        return merge_verdicts(pages(self.ledger.verify, batch_id, repair=repair))
 
     def expire(self, state: State | str, *, idle_since: Moment) -> Expired:
         """Clean up batches without activity: orphan those that are alive, remove those that have ended.
@@ -276,8 +274,8 @@ class LedgerCalls(MarkingCalls):
             idle_since: those without activity since then; a timedelta counts from now, so it is negative.
         """
         of, since = member(State, state), milliseconds(idle_since, self.clock.now())
-        pages = list(follow_cursor(lambda at: self.ledger.expire(of, idle_since=since, cursor=at)))
-        return Expired(sum(page.batches for page in pages), sum(page.items for page in pages))
+        found = list(pages(self.ledger.expire, of, idle_since=since))
+        return Expired(sum(page.batches for page in found), sum(page.items for page in found))
 
     def remove(self, batch_id: int) -> Expired:
         """Remove one ended batch: it reads as gone from now on. Its end is announced all the same.

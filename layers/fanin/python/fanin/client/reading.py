@@ -11,12 +11,24 @@ from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
 from fanin.client.conversions import Duration, member, patience
 from fanin.client.ended_batches import EndedBatches
-from fanin.client.paging import follow_cursor
-from fanin.domain import reports
 from fanin.domain.batch import Batch, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import parse_item
 from fanin.domain.limits import MAX_PAGE
+from fanin.domain.paging import pages
+from fanin.domain.reports import (
+    BatchCounts,
+    Batches,
+    ErrorGroup,
+    FailedItem,
+    Failures,
+    ItemResult,
+    Missing,
+    MissingRange,
+    Progress,
+    Results,
+    by_error,
+)
 from fanin.domain.targets import TargetReport
 
 if TYPE_CHECKING:
@@ -51,7 +63,7 @@ class ReadingCalls:
         self.clock: WaitingClock = clock or SystemClock()
         self.ended = EndedBatches(self.clock.monotonic)
 
-    def status(self, batch_id: int, *, exact: bool = False) -> reports.Progress:
+    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
         """Read a batch and how far it is.
 
         Args:
@@ -63,7 +75,7 @@ class ReadingCalls:
         self.ended.note(progress.batch)
         return self._counted(progress) if exact and not progress.exact else progress
 
-    def _counted(self, progress: reports.Progress) -> reports.Progress:
+    def _counted(self, progress: Progress) -> Progress:
         """The progress of a batch with more pending words than one call reads: what is missing is added up.
 
         An item that is done meanwhile may still count as pending, but none counts as done that is not.
@@ -74,7 +86,7 @@ class ReadingCalls:
         done = batch.items - pending
         return replace(progress, done_min=done, done_max=done)
 
-    def wait(self, batch_id: int, timeout: Duration | float | None = None) -> reports.Progress:
+    def wait(self, batch_id: int, timeout: Duration | float | None = None) -> Progress:
         """Wait until a batch has ended, polling every 0.25 to 5 seconds.
 
         Args:
@@ -96,13 +108,13 @@ class ReadingCalls:
             attempt += 1
         return progress
 
-    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Missing:
+    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         """Read one page of the ranges of items that are not done; ``iter_missing`` gives all."""
         return self.ledger.missing(batch_id, cursor=cursor, limit=limit)
 
-    def iter_missing(self, batch_id: int) -> Iterator[reports.MissingRange]:
+    def iter_missing(self, batch_id: int) -> Iterator[MissingRange]:
         """All ranges of items that are not done, ascending, read a page at a time."""
-        for page in follow_cursor(lambda cursor: self.missing(batch_id, cursor=cursor, limit=MAX_PAGE)):
+        for page in pages(self.missing, batch_id, limit=MAX_PAGE):
             yield from page.ranges
 
     def picture(self, batch_id: int, *, level: int | None = None, number: int = 0) -> Picture:
@@ -115,22 +127,22 @@ class ReadingCalls:
         """
         return self.ledger.picture(batch_id, level=level, number=number)
 
-    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Results:
+    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Results:
         """Read one page of the results of items that are done; ``iter_results`` gives all."""
         return self.ledger.results(batch_id, cursor=cursor, limit=limit)
 
-    def iter_results(self, batch_id: int) -> Iterator[reports.ItemResult]:
+    def iter_results(self, batch_id: int) -> Iterator[ItemResult]:
         """All results of items that are done so far, by ordinal, read a page at a time."""
-        for page in follow_cursor(lambda cursor: self.results(batch_id, cursor=cursor, limit=MAX_PAGE)):
+        for page in pages(self.results, batch_id, limit=MAX_PAGE):
             yield from page.results
 
-    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Failures:
+    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
         """Read one page of the failed items; ``iter_failures`` gives all."""
         return self.ledger.failures(batch_id, cursor=cursor, limit=limit)
 
-    def iter_failures(self, batch_id: int) -> Iterator[reports.FailedItem]:
+    def iter_failures(self, batch_id: int) -> Iterator[FailedItem]:
         """All failed items in the order they were added, read a page at a time."""
-        for page in follow_cursor(lambda cursor: self.failures(batch_id, cursor=cursor, limit=MAX_PAGE)):
+        for page in pages(self.failures, batch_id, limit=MAX_PAGE):
             yield from page.failures
 
     def kept_message(self, item: str) -> KeptMessage | None:
@@ -146,14 +158,14 @@ class ReadingCalls:
         block, ordinal = parse_item(item)
         return self.ledger.failure(block.batch_id, ordinal).message
 
-    def errors(self, batch_id: int) -> tuple[reports.ErrorGroup, ...]:
+    def errors(self, batch_id: int) -> tuple[ErrorGroup, ...]:
         """Count the failed items of a batch by error, the most frequent first.
 
         Reasons that differ in numbers, ids, quoted texts, paths and URLs alone are one error. All failures
         are read for this, some hundreds a request.
         """
-        pages = follow_cursor(lambda cursor: self.ledger.errors(batch_id, cursor=cursor))
-        return reports.by_error(group for page in pages for group in page.errors)
+        found = pages(self.ledger.errors, batch_id)
+        return by_error(group for page in found for group in page.errors)
 
     def targets(self, batch_id: int) -> Sequence[TargetReport]:
         """Read who is called back when a batch ends, and how far each is; tokens and URLs are masked."""
@@ -167,7 +179,7 @@ class ReadingCalls:
         parent: int | None = None,
         cursor: str | None = None,
         limit: int = 100,
-    ) -> reports.Batches:
+    ) -> Batches:
         """Read one page of the batches in a state, with a user key or a parent; ``iter_batches`` gives all.
 
         Args:
@@ -180,7 +192,7 @@ class ReadingCalls:
         of = None if state is None else member(State, state)
         return self.ledger.list(of, user_key=user_key, parent=parent, cursor=cursor, limit=limit)
 
-    def counts(self) -> reports.BatchCounts:
+    def counts(self) -> BatchCounts:
         """How many batches are in each state; reads small entries of an index, and no batch."""
         return self.ledger.counts()
 
@@ -188,7 +200,5 @@ class ReadingCalls:
         self, state: State | str | None = None, *, user_key: str | None = None, parent: int | None = None
     ) -> Iterator[Batch]:
         """All batches in a state, with a user key (the newest first) or a parent, read a page at a time."""
-        for page in follow_cursor(
-            lambda cursor: self.list(state, user_key=user_key, parent=parent, cursor=cursor, limit=MAX_PAGE)
-        ):
+        for page in pages(self.list, state, user_key=user_key, parent=parent, limit=MAX_PAGE):
             yield from page.batches

@@ -6,8 +6,8 @@ from typing import Final
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Fanin
 from fanin.client.conversions import selection
-from fanin.client.paging import follow_cursor
 from fanin.client.reading import WaitingClock
+from fanin.domain.paging import pages
 from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
 from fanin.errors import ServiceUnavailable, Throttled
 
@@ -84,7 +84,7 @@ class RedriveCalls:
 
     def redrives(self, batch_id: int) -> Iterator[Redriving]:
         """List the redrives of a batch's failures."""
-        for page in follow_cursor(lambda cursor: self.services.redrives.redrives(batch_id, cursor=cursor)):
+        for page in pages(self.services.redrives.redrives, batch_id):
             yield from page.redrives
 
     def _look(self, batch_id: int, seen: Redriving) -> Redriving:

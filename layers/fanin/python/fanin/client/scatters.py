@@ -9,11 +9,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from fanin.app.api import Scatters
 from fanin.client.conversions import Duration, seconds, targets
 from fanin.client.messages import ReceivedMessage
-from fanin.client.paging import follow_cursor
 from fanin.client.sqs import queue_errors
-from fanin.domain import scatter
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.limits import MAX_REPLIES
+from fanin.domain.paging import pages
+from fanin.domain.scatter import (
+    MAX_RETRIES,
+    TIMEOUT,
+    FailedRecipient,
+    Gathered,
+    GatheredReply,
+    MissingRecipient,
+    Recipient,
+    Reply,
+    ReplyReceipt,
+    Scatter,
+    Scattered,
+)
 from fanin.domain.targets import Target
 from fanin.domain.totals import check_names, with_values
 from fanin.errors import InvalidRequest
@@ -24,7 +36,7 @@ from fanin.wire.json_text import json_text
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-To: TypeAlias = "str | Iterable[str | scatter.Recipient]"
+To: TypeAlias = "str | Iterable[str | Recipient]"
 """Whom to send to: a topic of the directory, or recipients.
 
 A recipient is a queue's URL or ARN, a registration as ``topic/name``, or a ``Recipient``, which has a name.
@@ -60,15 +72,15 @@ class ScatterCalls:
         type: str = "",  # noqa: A002  what it is called on the wire
         attributes: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
-        timeout: Duration = scatter.TIMEOUT,
-        max_retries: int = scatter.MAX_RETRIES,
+        timeout: Duration = TIMEOUT,
+        max_retries: int = MAX_RETRIES,
         quorum: float | None = None,
         user_key: str = "",
         metadata: Mapping[str, str] | None = None,
         on_end: Iterable[Target | Mapping[str, Any]] = (),
         totals: Iterable[str] = (),
         key: str | None = None,
-    ) -> scatter.Scattered:
+    ) -> Scattered:
         """Send a message to many recipients, and gather their replies.
 
         The members of a topic of more than 10,000 are listed after this call has returned; until then the
@@ -101,7 +113,7 @@ class ScatterCalls:
         """
         waits = seconds(timeout)
         return self._service.start(
-            scatter.Scatter(
+            Scatter(
                 body=body if isinstance(body, str) else json_text("body", body),
                 topic=to if isinstance(to, str) else None,
                 recipients=() if isinstance(to, str) else [_recipient(one) for one in to],
@@ -109,7 +121,7 @@ class ScatterCalls:
                 type=type,
                 attributes=attributes or {},
                 correlation_id=correlation_id,
-                timeout=scatter.TIMEOUT if waits is None else waits,
+                timeout=TIMEOUT if waits is None else waits,
                 max_retries=max_retries,
                 quorum=quorum,
                 user_key=user_key,
@@ -120,18 +132,16 @@ class ScatterCalls:
             key=key,
         )
 
-    def status(self, batch_id: int) -> scatter.Scattered:
+    def status(self, batch_id: int) -> Scattered:
         """Read a scatter, with how many replied, failed and are missing, counted exactly."""
         return self._service.status(batch_id)
 
-    def replies(self, batch_id: int) -> Iterator[scatter.GatheredReply]:
+    def replies(self, batch_id: int) -> Iterator[GatheredReply]:
         """All replies so far, in the order of the recipients, read a page at a time."""
-        for page in follow_cursor(lambda cursor: self.replies_page(batch_id, cursor=cursor)):
+        for page in pages(self.replies_page, batch_id):
             yield from page.replies
 
-    def replies_page(
-        self, batch_id: int, *, cursor: str | None = None, limit: int = MAX_REPLIES
-    ) -> scatter.Gathered:
+    def replies_page(self, batch_id: int, *, cursor: str | None = None, limit: int = MAX_REPLIES) -> Gathered:
         """Read one page of the replies; ``replies`` gives all.
 
         Args:
@@ -141,22 +151,18 @@ class ScatterCalls:
         """
         return self._service.replies(batch_id, cursor=cursor, limit=limit)
 
-    def missing_recipients(self, batch_id: int) -> Iterator[scatter.MissingRecipient]:
+    def missing_recipients(self, batch_id: int) -> Iterator[MissingRecipient]:
         """All recipients that have neither replied nor failed, in their order, read a page at a time.
 
         To see every recipient at least once while replies come in, read the missing ones first, then the
         failed ones, then the replies.
         """
-        for page in follow_cursor(
-            lambda cursor: self._service.missing_recipients(batch_id, cursor=cursor, limit=MAX_REPLIES)
-        ):
+        for page in pages(self._service.missing_recipients, batch_id, limit=MAX_REPLIES):
             yield from page.recipients
 
-    def failed_recipients(self, batch_id: int) -> Iterator[scatter.FailedRecipient]:
+    def failed_recipients(self, batch_id: int) -> Iterator[FailedRecipient]:
         """All recipients that failed, in their order, each with the reason, read a page at a time."""
-        for page in follow_cursor(
-            lambda cursor: self._service.failed_recipients(batch_id, cursor=cursor, limit=MAX_REPLIES)
-        ):
+        for page in pages(self._service.failed_recipients, batch_id, limit=MAX_REPLIES):
             yield from page.recipients
 
     def reply(
@@ -166,7 +172,7 @@ class ScatterCalls:
         *,
         claim: str | None = None,
         totals: Mapping[str, int] | None = None,
-    ) -> scatter.ReplyReceipt:
+    ) -> ReplyReceipt:
         """Reply to a message, which marks its item done.
 
         Args:
@@ -183,9 +189,7 @@ class ScatterCalls:
             RequestTooLarge: the payload is too large; upload it and send its claim.
         """
         json_text("payload", payload)
-        (receipt,) = self._service.reply(
-            [scatter.Reply(_item(message), payload, claim, _totals(message, totals))]
-        )
+        (receipt,) = self._service.reply([Reply(_item(message), payload, claim, _totals(message, totals))])
         return receipt
 
     def reply_later(
@@ -214,7 +218,7 @@ class ScatterCalls:
             raise InvalidRequest(
                 f"the message names no queue for replies in its attribute {ATTRIBUTE_REPLY_TO}; use reply"
             )
-        body = wire.REPLIES.encode([scatter.Reply(_item(message), payload, claim, _totals(message, totals))])
+        body = wire.REPLIES.encode([Reply(_item(message), payload, claim, _totals(message, totals))])
         with queue_errors(queue):
             self._sqs().send_message(QueueUrl=queue, MessageBody=json.dumps(body, separators=(",", ":")))
 
@@ -229,8 +233,8 @@ class ScatterCalls:
         return self._service.claim(ClaimCheckRequest(_item(message), size, content_type))
 
 
-def _recipient(one: str | scatter.Recipient) -> scatter.Recipient:
-    return scatter.Recipient("", one) if isinstance(one, str) else one
+def _recipient(one: str | Recipient) -> Recipient:
+    return Recipient("", one) if isinstance(one, str) else one
 
 
 def _totals(message: ReceivedMessage | str, totals: Mapping[str, int] | None) -> Mapping[str, int]:

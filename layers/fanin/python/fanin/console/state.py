@@ -23,9 +23,8 @@ from fanin.console.samples import Samples
 from fanin.console.sessions import Sessions, form_token, keep
 from fanin.domain.access import AccessGroup
 from fanin.domain.latest import Latest
-from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import route_of
-from fanin.errors import BatchNotFound, FaninError, InvalidRequest
+from fanin.errors import STATUS, BatchNotFound, FaninError, InvalidRequest
 from fanin.wire.actions import Caller, CallerKind
 
 ENTRIES: Final = 64

@@ -24,15 +24,10 @@ from fanin.domain.marks import (
 )
 from fanin.domain.totals import MAX_VALUE, NAME
 from fanin.errors import (
-    BatchGone,
-    BatchNotFound,
+    BY_CODE,
     FaninError,
-    InvalidItemId,
     InvalidRequest,
-    OutcomeUnknown,
     RequestTooLarge,
-    ServiceUnavailable,
-    Throttled,
 )
 from fanin.wire import json_types as t
 from fanin.wire.batches import STATE
@@ -161,19 +156,6 @@ RECEIPT: Final = answer(
     held=t.NATURAL,
 )
 
-_ERRORS: Final = {
-    error.code: error
-    for error in (
-        BatchGone,
-        BatchNotFound,
-        InvalidItemId,
-        InvalidRequest,
-        OutcomeUnknown,
-        RequestTooLarge,
-        ServiceUnavailable,
-        Throttled,
-    )
-}
 UNSETTLED: Final = plain("UnsettledMark", {"place": t.NATURAL, "code": t.TEXT, "detail": t.TEXT})
 """A mark that is not settled: its place in the request, from 0, and why."""
 
@@ -185,7 +167,7 @@ def _encode_unsettled(errors: Unsettled) -> list[t.Json]:
 
 
 def _decode_unsettled(entries: Iterable[t.Json]) -> dict[int, FaninError]:
-    return {one["place"]: _ERRORS.get(one["code"], InvalidRequest)(one["detail"]) for one in entries}
+    return {one["place"]: BY_CODE.get(one["code"], InvalidRequest)(one["detail"]) for one in entries}
 
 
 def _unsettled(description: str) -> t.JsonType[Unsettled]:

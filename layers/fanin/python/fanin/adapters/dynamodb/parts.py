@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from fanin import names
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import attribute, plain, update_of
-from fanin.adapters.parts import Page, PartKey, Parts, Row, Span, When, Written
+from fanin.adapters.parts import KeyRange, PartKey, Parts, Row, Rows, When, Written
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -32,7 +32,7 @@ class DynamoParts(Parts):
     def _read(self, call: str, keys: Sequence[PartKey]) -> list[Row]:  # noqa: ARG002
         return [plain(row, row) for row in self._connection.read(self._table, list(map(part_key, keys)))]
 
-    def _between(self, call: str, span: Span, limit: int, *, last_first: bool = False) -> Page:  # noqa: ARG002
+    def _between(self, call: str, span: KeyRange, limit: int, *, last_first: bool = False) -> Rows:  # noqa: ARG002
         rows, more = self._connection.query(
             {
                 "TableName": self._table,

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fanin import names
 from fanin.adapters.memory.accesses import Accesses
-from fanin.adapters.parts import Page, PartKey, Parts, Row, Span, When, Written
+from fanin.adapters.parts import KeyRange, PartKey, Parts, Row, Rows, When, Written
 from fanin.domain.changes import holds
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class _Partition(dict[str, Row]):
         super().__delitem__(part)
         del self._order[bisect_left(self._order, part)]
 
-    def between(self, span: Span, limit: int, *, last_first: bool) -> list[Row]:
+    def between(self, span: KeyRange, limit: int, *, last_first: bool) -> list[Row]:
         """Up to ``limit`` rows of a span."""
         start, stop = bisect_left(self._order, span.first), bisect_right(self._order, span.last)
         if last_first:
@@ -81,7 +81,7 @@ class MemoryParts(Parts):
         rows = (self._accesses.read(f"parts.{call}", partial(read, key)) for key in keys)
         return [row for row in rows if row is not None]
 
-    def _between(self, call: str, span: Span, limit: int, *, last_first: bool = False) -> Page:
+    def _between(self, call: str, span: KeyRange, limit: int, *, last_first: bool = False) -> Rows:
         rows = self._partitions[span.partition]
         query = partial(rows.between, span, limit + 1, last_first=last_first)
         found = self._accesses.read(f"parts.{call}", query)

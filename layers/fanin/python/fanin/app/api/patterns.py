@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE, MAX_WAIT
+from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE, MAX_PAGE, MAX_WAIT
+from fanin.domain.paging import pages
 
 if TYPE_CHECKING:
     from fanin.domain.access import Principal
@@ -280,6 +281,8 @@ class Directory(Protocol):
 
     def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
         """All registrations of a topic that have all the attributes, by name, read a page at a time."""
+        for page in pages(self.page, topic, attributes=attributes, limit=MAX_PAGE):
+            yield from page.registrations
 
 
 class Routing(Protocol):

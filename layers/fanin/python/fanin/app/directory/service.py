@@ -1,15 +1,15 @@
 """The directory: registering instances, renewing, moving and ending registrations, and their events."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from fanin import names
+from fanin.app.api import Directory
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.records import Record
 from fanin.domain import limits
 from fanin.domain.directory import Left, Register, Registration, Registrations, change, check_channel
-from fanin.domain.paging import pages
 from fanin.errors import InvalidRequest, NotRegistered, Throttled
 from fanin.wire.patterns import REGISTER, REGISTRATION
 
@@ -21,7 +21,7 @@ TRIES: Final = 5
 _MONTH: Final = 30 * 86_400
 
 
-class DirectoryService:
+class DirectoryService(Directory):
     """Implements ``fanin.app.api.Directory`` over ports.
 
     A registration is one row, and each change is one write of that row. So no change can be half done, and
@@ -109,10 +109,6 @@ class DirectoryService:
         return Registrations(
             tuple(one for one in found if one and one.lives(now) and one.has(attributes or {})), page.cursor
         )
-
-    def members(self, topic: str, attributes: Mapping[str, str] | None = None) -> Iterator[Registration]:
-        for page in pages(self.page, topic, attributes=attributes, limit=limits.MAX_PAGE):
-            yield from page.registrations
 
     # Called by the functions behind the bus and the stream.
 

@@ -26,8 +26,8 @@ from fanin.domain import limits
 from fanin.domain.access import Principal
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute, Repeat
-from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
+    BY_CODE,
     AccessDenied,
     FaninError,
     InvalidRequest,
@@ -50,7 +50,6 @@ P = TypeVar("P")
 NOTHING: Final = plain("Nothing", {})
 """The shape of an answer without a body."""
 
-_BY_CODE: Final = {error.code: error for error in STATUS}
 _FORBIDDEN: Final = (
     "; check that your credentials may call this API. In a VPC, an interface endpoint for execute-api with"
     " private DNS answers so for every public API: turn its private DNS off, or call the API by a custom"
@@ -223,7 +222,7 @@ def error_of(response: Response) -> FaninError:
     problem: Json = parsed if isinstance(parsed, dict) else {}
     code = str(problem.get("type", "")).rpartition(":")[2]
     after = _seconds(problem.get("retry_after")) or _seconds(response.headers.get("retry-after"))
-    known = _BY_CODE.get(code)
+    known = BY_CODE.get(code)
     with suppress(ValueError, KeyError, TypeError):
         if known is ItemHasChild:
             return ItemHasChild(str(problem["detail"]), child=int(problem["child"]), retry_after=after)

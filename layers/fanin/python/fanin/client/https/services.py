@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fanin.app.api import Buffers, Diagnostics, Directory, Frames, Ledger, Redrives, Routing, Scatters
 from fanin.client.https.api import HttpsApi, HttpsService, over_https
-from fanin.client.paging import follow_cursor
-from fanin.domain.limits import MAX_PAGE
 
 if TYPE_CHECKING:
-    from fanin.domain.directory import Registration
     from fanin.entry.http.route import HttpRoute
 
 
@@ -55,7 +52,7 @@ class HttpsServices:
 
     @cached_property
     def directory(self) -> Directory:
-        return over_https(Directory, _patterns(), self._api, _Members)
+        return over_https(Directory, _patterns(), self._api, _HttpsDirectory)
 
     @cached_property
     def routing(self) -> Routing:
@@ -74,11 +71,5 @@ def _patterns() -> Sequence[HttpRoute]:
     return ROUTES
 
 
-class _Members(HttpsService):
-    def members(
-        self: Directory, topic: str, attributes: Mapping[str, str] | None = None
-    ) -> Iterator[Registration]:
-        for page in follow_cursor(
-            lambda cursor: self.page(topic, attributes=attributes, cursor=cursor, limit=MAX_PAGE)
-        ):
-            yield from page.registrations
+class _HttpsDirectory(HttpsService):
+    members = Directory.members

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from starlette.datastructures import ImmutableMultiDict
 
 from fanin.app.api import Fanin
+from fanin.domain.paging import Page
 from fanin.errors import FaninError
 
 T = TypeVar("T")
@@ -165,12 +166,7 @@ TIME_MS: Final = 15_000
 """After how long it makes no further call: an answer of API Gateway has 29 seconds."""
 
 
-class _Page(Protocol):
-    @property
-    def cursor(self) -> str | None: ...
-
-
-Page = TypeVar("Page", bound=_Page)
+Found = TypeVar("Found", bound=Page)
 
 
 def pages(now: Callable[[], int]) -> Iterator[int]:
@@ -182,7 +178,7 @@ def pages(now: Callable[[], int]) -> Iterator[int]:
         yield page
 
 
-def go_through(press: Press, call: Callable[[str | None], Page]) -> tuple[list[Page], str | None, str]:
+def go_through(press: Press, call: Callable[[str | None], Found]) -> tuple[list[Found], str | None, str]:
     """Call page by page, from the cursor of the address on, as far as one press goes.
 
     Returns:
@@ -192,7 +188,7 @@ def go_through(press: Press, call: Callable[[str | None], Page]) -> tuple[list[P
         FaninError: the first call has failed.
     """
     cursor = press.text("cursor") or None
-    found: list[Page] = []
+    found: list[Found] = []
     for _ in pages(press.now):
         try:
             found.append(call(cursor))

@@ -24,9 +24,16 @@ from fanin.console.actions.log import KEPT, MAX_ASKED, MAX_SAYS, LogEntry
 from fanin.console.actions.subjects import SUBJECTS, Subject
 from fanin.console.sessions import read_form
 from fanin.console.state import console_of, status_of
-from fanin.entry.http.statuses import INTERNAL_ERROR
 from fanin.entry.http.table import route_of
-from fanin.errors import GONE, BufferNotFound, FaninError, InvalidRequest, NotRegistered, RouteNotFound
+from fanin.errors import (
+    GONE,
+    INTERNAL_ERROR,
+    BufferNotFound,
+    FaninError,
+    InvalidRequest,
+    NotRegistered,
+    RouteNotFound,
+)
 from fanin.wire.actions import Action, ActionOutcome
 
 T = TypeVar("T")

@@ -9,9 +9,8 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from fanin.app.api import Fanin
 from fanin.entry.http.callers import caller_of
 from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction
-from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.observe import logger
-from fanin.errors import FaninError
+from fanin.errors import INTERNAL_ERROR, STATUS, FaninError
 from fanin.wire.actions import MESSAGE, Action, ActionOutcome, Result, log_fields
 
 _PAGING = {"cursor", "limit"}

@@ -17,10 +17,9 @@ from fanin.entry.http import decoding, problems
 from fanin.entry.http.callers import admit
 from fanin.entry.http.decoding import Decoder
 from fanin.entry.http.route import HttpRequest, HttpRoute
-from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.http.v1 import ledger
 from fanin.entry.observe import count, count_receipts, gauge, logger
-from fanin.errors import FaninError, InvalidRequest, LimitReached
+from fanin.errors import INTERNAL_ERROR, STATUS, FaninError, InvalidRequest, LimitReached
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from fanin.entry.http import descriptions
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.schemas import Schemas, explained
-from fanin.entry.http.statuses import STATUS
+from fanin.errors import STATUS
 from fanin.wire.json_types import BATCH_ID, TEXT, JsonType, Schema
 from fanin.wire.problems import PROBLEM
 

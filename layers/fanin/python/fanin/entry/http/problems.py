@@ -7,8 +7,7 @@ from typing import Any, Final
 from aws_lambda_powertools.event_handler import Response
 
 from fanin import names
-from fanin.entry.http.statuses import STATUS
-from fanin.errors import FaninError, ItemHasChild
+from fanin.errors import STATUS, FaninError, ItemHasChild
 from fanin.wire.json_types import Json
 
 _RETRY_AFTER: Final = 1  # seconds, for retryable errors without a retry_after
