@@ -11,7 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs import csv_files
+from fanin.spark.inputs.formats import Dataset, Dialect
+from fanin.spark.inputs.listing import find_files
 from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.unreadable import LINE
 from tests.spark.datasets import opened
@@ -140,3 +142,27 @@ def test_headers_that_differ_in_bytes_of_their_encoding_are_two(spark: SparkSess
 
     found = {row["item"]: (row["ö"], row["ü"]) for row in rows.collect()}
     assert found == {"a": ("1", None), "b": ("2", None), "c": (None, "3")}
+
+
+@pytest.mark.parametrize("dialect", [Dialect(), Dialect(quote="'", escape="^"), Dialect(encoding="latin-1")])
+def test_small_files_are_looked_through_as_spark_does(
+    spark: SparkSession, tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given headers behind blank lines and marks, ends of lines of all kinds, quotes, and bytes of no encoding
+    contents = [
+        b"a,b\n1,2\n",
+        b"\r\n  \r\xef\xbb\xbfa,b\r1,2",
+        b"\xef\xbb\xbf\na,'b'\n\"x\ny\",2\n",
+        b"a,'b^^'\n'x^'\ny',2\n'^'',1\n",
+        b"a,\xf6\n1,\x0b\x0c\x1c2\n",
+        b"\n \n",
+        "a,\u2028\x85\n''\"\",\n".encode(),
+    ]
+    for number, content in enumerate(contents):
+        (tmp_path / f"{number}.csv").write_bytes(content)
+    files = find_files(spark, str(tmp_path))
+    found = csv_files._inspect(spark, files, dialect)
+
+    # When there are more bytes, so that tasks of Spark look through the lines
+    monkeypatch.setattr(csv_files, "_FEW_BYTES", 0)
+    assert csv_files._inspect(spark, files, dialect) == found

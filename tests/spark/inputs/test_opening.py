@@ -14,7 +14,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
+from fanin.spark.inputs import opening
 from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs.listing import find_files, load
 from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.failures import refused_storage
 from tests.spark.datasets import opened, parquet
@@ -28,6 +30,33 @@ def test_schemas_of_all_files_are_merged(spark: SparkSession, tmp_path: Path) ->
 
     assert opened(spark, tmp_path / "pq") == [("a", None), ("b", "torn")]
     assert opened(spark, tmp_path / "orc", "orc") == [("a", None), ("b", "torn")]
+
+
+@pytest.mark.parametrize("most", [4_096, 0], ids=["by the driver", "by tasks"])
+def test_files_of_the_same_schema_are_read_by_it(
+    spark: SparkSession, tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "_OF_THE_DRIVER", most)
+    monkeypatch.setattr(opening, "_OF_A_TASK", 1)
+    for number in (1, 2):
+        parquet(tmp_path / f"{number}.parquet", item=["a"] * number, reason=["torn"] * number)
+    (tmp_path / ".hidden").write_text("not Parquet")
+    (tmp_path / "0-empty.parquet").write_text("")
+    found = open_input(spark, Dataset(tmp_path), fields=[])
+    assert (found.promised, found.rows.count(), found.columns) == (3, 3, ["item", "reason"])
+
+    # Given one more, with a column that only it has
+    parquet(tmp_path / "4.parquet", item=["b"], note=["x"])
+    found = open_input(spark, Dataset(tmp_path), fields=[])
+    assert (found.promised, found.rows.count(), found.columns) == (4, 4, ["item", "reason", "note"])
+
+
+def test_files_that_appear_while_a_folder_is_opened_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    parquet(tmp_path / "1.parquet", item=["a"])
+    paths = [file.path for file in find_files(spark, str(tmp_path))]
+    parquet(tmp_path / "2.parquet", item=["b"])
+    rows = load(spark.read.format("parquet"), str(tmp_path), paths)
+    assert [row["item"] for row in rows.collect()] == ["a"]
 
 
 def test_types_that_do_not_fit_together_are_refused(spark: SparkSession, tmp_path: Path) -> None:

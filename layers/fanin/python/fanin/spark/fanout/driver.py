@@ -239,7 +239,7 @@ def _staged(spark: SparkSession, plan: FanOutPlan, rows: DataFrame | Dataset) ->
 
     def check(made: Made) -> None:
         if opened:
-            check_promised(spark, opened[0], made.rows + made.left)
+            check_promised(opened[0], made.rows + made.left)
         if made.left:
             found = read_dataset(spark, files.at(left_out_name(made.attempt)), rejects.SCHEMA)
             counted = write_rejects(spark, found, left)

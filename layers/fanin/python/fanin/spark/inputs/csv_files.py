@@ -7,6 +7,7 @@ are not of their encoding. Then files with the same header are read together; th
 
 from __future__ import annotations
 
+import codecs
 import csv
 import math
 from collections import defaultdict
@@ -20,13 +21,17 @@ from pyspark.sql.types import DoubleType, FloatType, StringType, StructField, St
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import UTF8, Dialect
-from fanin.spark.inputs.listing import FoundFile, same_file
+from fanin.spark.inputs.listing import FoundFile, load, same_file
 from fanin.spark.inputs.names import folded, quoted
-from fanin.spark.runtime.places import escaped
+from fanin.spark.runtime.places import escaped, read_here
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, WRONG_COLUMNS, not_utf8
 
 _OTHER_DELIMITERS: Final = (";", "\t", "|", ",")
 _FORM: Final = {"sep", "quote", "escape"}
+_PLAIN: Final = (".csv", ".tsv", ".txt")
+"""How names of files end that are surely not compressed: Spark goes by the name."""
+_FEW_BYTES: Final = 16 * 2**20
+"""Bytes of all files that are looked through without a job."""
 _INFINITE: Final = "a number is not finite, or too large for its column's type"
 
 
@@ -64,6 +69,7 @@ def read_csv(
     base: str,
     folders: Sequence[str] = (),
     types: StructType | None = None,
+    whole: str | None = None,
 ) -> DataFrame | None:
     """Read CSV files.
 
@@ -76,7 +82,7 @@ def read_csv(
             or the types are not those of the columns.
     """
     groups: dict[_Group, list[str]] = defaultdict(list)
-    for path, found in _inspect(spark, files, dialect).items():
+    for path, found in _inspect(spark, files, dialect, whole).items():
         if dialect.wide or found.header is not None:
             alone = dialect.wide or _text(found.header, dialect).count(dialect.quote or "\0") % 2
             multiline = dialect.multiline or dialect.wide or found.broken
@@ -95,6 +101,7 @@ def read_csv(
             schema=_schema(spark, names, types),
             typed=types is not None,
             base=base if folders else None,
+            whole=whole if len(groups[group]) == len(files) else None,
         )
         for group, names in headed.items()
         if names
@@ -102,10 +109,57 @@ def read_csv(
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames) if frames else None
 
 
-def _inspect(spark: SparkSession, files: Sequence[FoundFile], dialect: Dialect) -> dict[str, _Found]:
+def _inspect(
+    spark: SparkSession, files: Sequence[FoundFile], dialect: Dialect, whole: str | None = None
+) -> dict[str, _Found]:
+    paths = [file.path for file in files]
     if dialect.wide:
-        return {file.path: _Found(None) for file in files}
-    lines = spark.read.text([escaped(file.path) for file in files]).select(
+        return {path: _Found(None) for path in paths}
+    by_path = _inspect_few(spark, files, dialect)
+    if by_path is None:
+        by_path = _inspect_lines(load(spark.read.format("text"), whole, paths), dialect)
+    for path, one in sorted(by_path.items()):
+        if one.quotes % 2:
+            raise InvalidRequest(
+                f"{path} has a quote that is never closed; mend the file, or name another quote with --quote"
+                ' ("" if quotes are ordinary characters)'
+            )
+    return {path: by_path.get(path, _Found(None)) for path in paths}
+
+
+def _inspect_few(
+    spark: SparkSession, files: Sequence[FoundFile], dialect: Dialect
+) -> dict[str, _Found] | None:
+    """Look through files without a job; None if they are not small, or may be compressed."""
+    paths = [file.path for file in files]
+    plain = all(path.lower().endswith(_PLAIN) for path in paths)
+    if not plain or sum(file.size for file in files) > _FEW_BYTES:
+        return None
+    contents = read_here(spark, paths, lambda file, _: file.read())
+    return contents and {
+        path: _looked_through(raw, dialect) for path, raw in zip(paths, contents, strict=True)
+    }
+
+
+def _looked_through(raw: bytes, dialect: Dialect) -> _Found:
+    # In bytes only these three end a line, as for Spark, which takes every encoding for UTF-8 here.
+    lines = raw.removeprefix(codecs.BOM_UTF8).splitlines()
+    header = next((line for line in lines if line.strip(b" ")), None)
+    quote, escape = dialect.quote.encode(), dialect.inner_escape.encode()
+    counts = [0]
+    if quote:
+        if escape and escape != quote:
+            lines = [line.replace(escape * 2, b"").replace(escape + quote, b"") for line in lines]
+        counts = [line.count(quote) for line in lines]
+    try:
+        undecoded = dialect.codec != UTF8 or raw.decode(UTF8) is None
+    except UnicodeDecodeError:
+        undecoded = True
+    return _Found(header, sum(counts), any(count % 2 for count in counts), undecoded)
+
+
+def _inspect_lines(lines: DataFrame, dialect: Dialect) -> dict[str, _Found]:
+    lines = lines.select(
         "value",
         F.col("_metadata.file_path").alias("file"),
         F.when(
@@ -123,14 +177,7 @@ def _inspect(spark: SparkSession, files: Sequence[FoundFile], dialect: Dialect) 
         ),
     )
     rows = found.collect()
-    by_path = {same_file(row["file"]): _Found(row[1] and bytes(row[1]), *row[2:]) for row in rows}
-    for path, one in sorted(by_path.items()):
-        if one.quotes % 2:
-            raise InvalidRequest(
-                f"{path} has a quote that is never closed; mend the file, or name another quote with --quote"
-                ' ("" if quotes are ordinary characters)'
-            )
-    return {file.path: by_path.get(file.path, _Found(None)) for file in files}
+    return {same_file(row["file"]): _Found(row[1] and bytes(row[1]), *row[2:]) for row in rows}
 
 
 def _count_quotes(dialect: Dialect) -> Column:
@@ -229,6 +276,7 @@ def _read(
     schema: StructType,
     typed: bool,
     base: str | None,
+    whole: str | None,
 ) -> DataFrame:
     options = {**_options(dialect, group), "columnNameOfCorruptRecord": LINE, "mode": "PERMISSIVE"}
     if base:
@@ -242,7 +290,7 @@ def _read(
     read = StructType(
         [StructField(field.name, StringType()) if field.name in numbers else field for field in schema]
     )
-    rows = spark.read.options(**options).schema(read).csv([escaped(path) for path in paths])
+    rows = load(spark.read.format("csv").options(**options).schema(read), whole, paths)
     names = [field.name for field in rows.schema if field.name != LINE]
     texts = [field.name for field in read if isinstance(field.dataType, StringType)][:-1]
     foreign = F.lit(False)

@@ -14,10 +14,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import Dialect
-from fanin.spark.inputs.listing import FoundFile
+from fanin.spark.inputs.listing import load
 from fanin.spark.inputs.names import case_sensitive
 from fanin.spark.runtime.arrow import ArrowBatches, Task, page
-from fanin.spark.runtime.places import escaped
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 TEXT: Final = "_fanin_text"
@@ -52,9 +51,10 @@ class Object(NamedTuple):
 
 def read_json(
     spark: SparkSession,
-    files: Sequence[FoundFile],
+    paths: Sequence[str],
     dialect: Dialect,
     names: Sequence[str],
+    folder: str | None = None,
 ) -> DataFrame:
     """Read files of JSON: an object on each line; with ``multiline``, an object or an array a file.
 
@@ -66,7 +66,8 @@ def read_json(
             f"lines of JSON cannot be told apart in {dialect.encoding}; convert the files to UTF-8, or pass"
             " --multiline for files that are one array or one object"
         )
-    texts = spark.read.text([escaped(file.path) for file in files], wholetext=dialect.multiline)
+    reader = spark.read.format("text").option("wholetext", dialect.multiline)
+    texts = load(reader, folder, paths)
     schema = StructType([StructField(name, StringType()) for name in (*names, TEXT, LINE, PROBLEM)])
     task = objects_task(names, dialect.codec, whole=dialect.multiline, exact=case_sensitive(spark))
     return texts.select(F.col("value").cast("binary")).mapInArrow(task, schema)

@@ -7,27 +7,26 @@ which rows of them, count. Read as plain Parquet, deleted and replaced rows come
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import is_denied
-from fanin.spark.runtime.places import canonical, escaped, is_pattern
-
-_FEW: Final = 64
-"""Files that are looked up one by one."""
+from fanin.spark.runtime.places import canonical, escaped, is_local, is_pattern, place_of
 
 
 class FoundFile(NamedTuple):
@@ -59,10 +58,8 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
 def _found(spark: SparkSession, paths: str | list[str], told: str) -> list[FoundFile]:
     try:
         files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(paths)
-        listed: Any = files._jdf.inputFiles()  # noqa: SLF001  a list of Python asks Java for each name
-        if len(listed) <= _FEW:
-            each = (_looked_up(spark, same_file(uri)) for uri in listed)
-            return sorted(file for file in each if file.size)
+        if (looked := _looked_up(paths_of(files), told)) is not None:
+            return looked
         rows = files.select("path", "length", F.unix_millis("modificationTime").alias("modified"))
         return sorted(FoundFile(*row) for row in rows.collect())
     except AnalysisException as error:
@@ -71,17 +68,44 @@ def _found(spark: SparkSession, paths: str | list[str], told: str) -> list[Found
         raise InvalidRequest(f"{told} cannot be read: {root_cause(error)}") from error
 
 
-def _looked_up(spark: SparkSession, path: str) -> FoundFile:
-    """Ask the file system for a file that Spark has listed; for a few that is faster than a job."""
-    place, system = _place(spark, path)
-    status = system.getFileStatus(place)
-    return FoundFile(path, int(status.getLen()), int(status.getModificationTime()))
+def _looked_up(paths: Sequence[str], told: str) -> list[FoundFile] | None:
+    """Look at files of this machine, which takes no job; None if there are others."""
+    if not all(map(is_local, paths)):
+        return None
+    try:
+        each = [(path, Path(place_of(path)).stat()) for path in paths]
+    except OSError as error:
+        raise InvalidRequest(f"{told} cannot be read: {error}") from error
+    return sorted(FoundFile(path, at.st_size, at.st_mtime_ns // 10**6) for path, at in each if at.st_size)
+
+
+def paths_of(rows: DataFrame) -> list[str]:
+    """The paths of the files that a DataFrame reads, as a ``FoundFile`` has them."""
+    java: Any = rows.sparkSession._jvm  # noqa: SLF001  a list of Python asks Java for each name
+    mapper = java.com.fasterxml.jackson.databind.ObjectMapper()
+    return [same_file(uri) for uri in json.loads(mapper.writeValueAsString(rows._jdf.inputFiles()))]  # noqa: SLF001
 
 
 def files_of(rows: DataFrame) -> list[FoundFile]:
     """Find the files that the rows of a DataFrame are read from; none if it is not made of files."""
-    paths = [escaped(same_file(uri)) for uri in rows.inputFiles()]
-    return _found(rows.sparkSession, paths, "a file of the DataFrame") if paths else []
+    paths, told = paths_of(rows), "a file of the DataFrame"
+    looked = _looked_up(paths, told)
+    return _found(rows.sparkSession, [escaped(path) for path in paths], told) if looked is None else looked
+
+
+def load(reader: DataFrameReader, folder: str | None, paths: Sequence[str]) -> DataFrame:
+    """Read files.
+
+    Args:
+        reader: of their format.
+        folder: where they are found, if all are wanted. To give Spark 2,000 names takes it a second.
+        paths: of the files, in order.
+    """
+    if folder is not None:
+        rows = reader.option("recursiveFileLookup", True).load(folder)
+        if sorted(paths_of(rows)) == paths:
+            return rows
+    return reader.load([escaped(path) for path in paths])
 
 
 def fingerprint(files: Sequence[FoundFile]) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, Final, TypeVar
+from hashlib import sha256
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -30,13 +31,14 @@ from fanin.spark.inputs.listing import (
     find_table,
     fingerprint,
     literal_root,
+    load,
     qualified,
     same_file,
     table_at,
 )
 from fanin.spark.runtime.arrow import ArrowBatches, ddl, page
 from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.places import escaped, file_system, place_of
+from fanin.spark.runtime.places import escaped, file_system, read_all, read_here
 from fanin.spark.runtime.session import most_tasks
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, readable_columns
 
@@ -62,11 +64,14 @@ class Opened:
             also have ``TEXT``, the object as it came.
         format: of the dataset.
         files: its files; None if it is a table.
+        promised: how many rows the footers of its files say that it has; None if they do not, or not all can
+            be read by pyarrow.
     """
 
     rows: DataFrame
     format: DatasetFormat
     files: Sequence[FoundFile] | None
+    promised: int | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -114,20 +119,26 @@ def open_input(
         check_outside(spark, path, files, replaced)
     if found := find_table(spark, files):
         raise found.refusal(path)
-    base = _base(spark, path)
+    base, layouts = _base(spark, path), _by_layout(_base(spark, path), files)
+    footers = _opened(path, lambda: _footers(spark, files)) if format_ is DatasetFormat.PARQUET else None
+    whole = as_literal(spark, path) if list(layouts) == [()] else None
 
     def part(folders: Sequence[str], some: Sequence[FoundFile]) -> DataFrame | None:
         read = partial(_read, spark, some, format_, given)
-        return _opened(path, partial(read, fields=fields, types=types, base=base, folders=folders))
+        alike = footers is not None and footers.alike
+        return _opened(
+            path,
+            partial(read, fields=fields, types=types, base=base, folders=folders, whole=whole, alike=alike),
+        )
 
-    parts = [part(folders, some) for folders, some in _by_layout(base, files).items()]
+    parts = [part(folders, some) for folders, some in layouts.items()]
     headed = [part for part in parts if part is not None]
     rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), headed) if headed else None
     if rows is None:
         names = [*fields, *([TEXT] if format_ is DatasetFormat.JSON else [])]
         empty = types or ", ".join(f"`{name}` string" for name in names)
         rows = spark.createDataFrame([], empty)
-    return Opened(readable(rows), format_, files)
+    return Opened(readable(rows), format_, files, footers and footers.rows)
 
 
 def fingerprint_of(spark: SparkSession, given: Dataset) -> dict[str, Any] | None:
@@ -187,15 +198,22 @@ def _read(
     types: StructType | None,
     base: str,
     folders: Sequence[str],
+    whole: str | None,
+    alike: bool,
 ) -> DataFrame | None:
     if format_ is DatasetFormat.CSV:
-        return read_csv(spark, files, dialect, base=base, folders=folders, types=types)
+        return read_csv(spark, files, dialect, base=base, folders=folders, types=types, whole=whole)
+    paths = [file.path for file in files]
     if format_ is DatasetFormat.JSON:
-        return read_json(spark, files, dialect, fields)
-    reader = spark.read.format(format_.value).option("mergeSchema", True).option(_VERIFIED, True)
+        return read_json(spark, paths, dialect, fields, whole)
+    reader = spark.read.format(format_.value).option("mergeSchema", not alike).option(_VERIFIED, True)
     if folders:
         reader = reader.option("basePath", base)
-    rows = reader.load([escaped(file.path) for file in files])
+    if alike and whole is not None:
+        # Without the schema of one Spark would look for it in all that is there, also in empty files.
+        rows = load(reader.schema(reader.load(escaped(paths[0])).schema), whole, paths)
+    else:
+        rows = load(reader, None, paths)
     if json.dumps(UNKNOWN)[1:-1] in rows.schema.json():
         raise InvalidRequest(
             f"the name of a column in {files[0].path}, or in another file, has bytes that are not UTF-8; the"
@@ -235,60 +253,84 @@ def readable(rows: DataFrame) -> DataFrame:
     return rows.withColumns({LINE: nothing, PROBLEM: nothing})
 
 
-_FOOTERS: Final = pa.schema([("rows", pa.int64()), ("wrong", pa.string())])
+_FOOTER: Final = pa.schema([("rows", pa.int64()), ("wrong", pa.string()), ("schema", pa.binary())])
 DAMAGED: Final = "the file is damaged, or its writer is wrong: write it anew"
-_FILES: Final = 64
-"""Files whose footers a task is worth starting for; the driver reads fewer by itself."""
+_OF_THE_DRIVER: Final = 4_096
+"""Most footers that the driver reads by itself."""
+_OF_A_TASK: Final = 64
+"""Footers that a task is worth starting for."""
+_ROW_METADATA: Final = b"org.apache.spark.sql.parquet.row.metadata"
+"""Where Spark keeps the types of columns that Parquet does not have."""
 
 
-def check_promised(spark: SparkSession, opened: Opened, read: int) -> None:
-    """Refuse files that have other rows than their footers say.
+class _Footers(NamedTuple):
+    """How many rows the footers of all files promise; whether all have the same schema, also for Spark."""
 
-    Footers that only Spark can read, for which pyarrow has no file system or no credentials, are not looked
-    at; files that are not Parquet promise nothing.
+    rows: int
+    alike: bool
+
+
+def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> _Footers | None:
+    """Look at the footers of Parquet files.
+
+    Returns:
+        None if only Spark can read one: pyarrow has no file system or no credentials, or the file is damaged.
 
     Raises:
-        InvalidRequest: a footer contradicts itself, or all of them promise another number of rows.
+        InvalidRequest: a footer contradicts itself.
     """
-    if opened.format is not DatasetFormat.PARQUET or not opened.files:
-        return
-    paths = [place_of(file.path) for file in opened.files]
-    try:
-        system, _ = file_system(opened.files[0].path, spark)
-    except (pa.ArrowException, OSError):
-        return
-
-    def footers(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        for record in records:
-            yield page(_FOOTERS, [_footer(system, paths[one]) for one in record.column(0).to_pylist()])
-
-    if tasks := min(most_tasks(spark), len(paths) // _FILES):
-        looked = spark.range(0, len(paths), 1, tasks).mapInArrow(footers, ddl(_FOOTERS))
-        told: Iterable[tuple[int | None, str | None]] = looked.collect()
+    paths = [file.path for file in files]
+    told: Sequence[tuple[int, str | None, bytes]] | None = None
+    if len(paths) <= _OF_THE_DRIVER:
+        told = read_here(spark, paths, _footer) if paths else None
     else:
-        told = [_footer(system, path) for path in paths]
-    promised = 0
-    for rows, wrong in told:
+        told = _footers_by_tasks(spark, paths)
+    if told is None:
+        return None
+    for _, wrong, _ in told:
         if wrong is not None:
             raise InvalidRequest(wrong)
-        if rows is None:
-            return
-        promised += rows
-    if promised != read:
-        raise InvalidRequest(
-            f"the footers of {len(paths)} files, {opened.files[0].path} first, promise {promised}"
-            f" rows, and Spark reads {read}; {DAMAGED}"
-        )
+    return _Footers(sum(rows for rows, _, _ in told), len({schema for _, _, schema in told}) == 1)
 
 
-def _footer(system: Any, path: str) -> tuple[int | None, str | None]:
-    """How many rows a footer promises, unless it cannot be read; and what is wrong in it."""
+def _footers_by_tasks(
+    spark: SparkSession, paths: Sequence[str]
+) -> Sequence[tuple[int, str | None, bytes]] | None:
     try:
-        with system.open_input_file(path) as opened:
-            metadata = pq.ParquetFile(opened).metadata
+        system, _ = file_system(paths[0], spark)
     except (pa.ArrowException, OSError):
-        return None, None
-    return metadata.num_rows, contradiction(metadata, path)
+        return None
+    tasks = min(most_tasks(spark), len(paths) // _OF_A_TASK)
+
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
+        for record in records:
+            some = [paths[one] for one in record.column(0).to_pylist()]
+            told = read_all(system, some, _footer)
+            yield page(_FOOTER, [(None, None, None)] if told is None else told)
+
+    found = spark.range(0, len(paths), 1, tasks).mapInArrow(run, ddl(_FOOTER)).collect()
+    return None if any(rows is None for rows, _, _ in found) else found
+
+
+def _footer(opened: Any, path: str) -> tuple[int, str | None, bytes]:
+    """How many rows a footer promises, what is wrong in it, and a digest of its schema."""
+    metadata = pq.read_metadata(opened)
+    columns = repr(metadata.schema).partition("\n")[2]  # the first line says where the object is
+    schema = columns.encode() + (metadata.metadata or {}).get(_ROW_METADATA, b"")
+    return metadata.num_rows, contradiction(metadata, path), sha256(schema).digest()
+
+
+def check_promised(opened: Opened, read: int) -> None:
+    """Refuse files of which Spark reads other rows than all their footers promise.
+
+    Raises:
+        InvalidRequest: the numbers differ.
+    """
+    if opened.files and opened.promised not in {None, read}:
+        raise InvalidRequest(
+            f"the footers of {len(opened.files)} files, {opened.files[0].path} first, promise"
+            f" {opened.promised} rows, and Spark reads {read}; {DAMAGED}"
+        )
 
 
 def contradiction(metadata: Any, path: str) -> str | None:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder, is_missing, is_unanswered
-from fanin.spark.runtime.places import canonical, escaped, file_system
+from fanin.spark.runtime.places import canonical, escaped, read_here
 
 _SIGN: Final = "fanin"
 """In the metadata of a column, which Spark keeps in every file: a job of fanin wrote this dataset."""
@@ -157,12 +157,6 @@ def read_few(spark: SparkSession, folder: str, columns: Sequence[str]) -> Any:
     parts = list(Folder(spark, folder).entries("part-*") or ())
     if not 0 < len(parts) <= _FEW_FILES or sum(part.getLen() for part in parts) > _FEW_BYTES:
         return None
-    tables = []
-    try:
-        for path in (str(part.getPath().toString()) for part in parts):
-            system, place = file_system(path, spark)
-            with system.open_input_file(place) as opened:
-                tables.append(pq.ParquetFile(opened).read(columns=list(columns)))
-    except (pa.ArrowException, OSError):
-        return None
-    return pa.concat_tables(tables)
+    paths = [str(part.getPath().toString()) for part in parts]
+    tables = read_here(spark, paths, lambda file, _: pq.ParquetFile(file).read(columns=list(columns)))
+    return pa.concat_tables(tables) if tables else None
