@@ -50,7 +50,7 @@ def test_rows_that_were_read_are_not_kept_where_results_are(
     ("damage", "says"),
     [
         ("lose a file", "lacks a data file"),
-        ("lose a row", "holds 1 rows, and its manifest says 2"),
+        ("lose a row", "holds 2 rows, and its manifest says 3"),
         ("lose the summary", "not a finished export"),
         ("another sum", "lists 3 rows, and the summary 4"),
         ("incremental", "export the table in full"),

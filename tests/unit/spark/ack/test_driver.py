@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.driver import _reported, acknowledge, check_rate, forecast, share_writes
+from fanin.spark.ack.driver import acknowledge, check_rate, forecast, share_writes
 from fanin.spark.runtime.rejects import RejectLimit
 from fanin.spark.runtime.values import whole
 
@@ -102,14 +101,3 @@ def test_failures_keep_to_the_rate_of_all_tasks_together(words: int, rate: float
     # Then the tasks that fail items at the same time do not exceed the rate
     assert share.writes_per_second is not None
     assert min(8, share.tasks_for(1_000_000)) * share.writes_per_second <= rate
-
-
-def test_what_tasks_have_written_is_shown_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    count: Any = SimpleNamespace(value=7)
-    runs: list[Any] = [SimpleNamespace(words=10, failed=failed) for failed in (0, 4)]
-    with _reported(count, runs[0], shown=False):
-        pass
-    assert capsys.readouterr().err == ""
-    with _reported(count, runs[0], shown=True), _reported(count, runs[1], shown=True):
-        pass
-    assert capsys.readouterr().err == "7 of 14 words and failures, 50%\n7 of 10 words, 70%\n"

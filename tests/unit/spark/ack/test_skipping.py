@@ -59,12 +59,12 @@ def test_below_a_finished_word_nothing_is_read_but_the_words_above(ledger: Ledge
 
     # When all of its first 500 words are to be marked again
     sieve = Sieve(words)
-    sifted = sieve.sift({batch_id: [(Bits(0, number, TREE.full), None) for number in range(500)]})[batch_id]
+    left, done = sieve.sift({batch_id: [(Bits(0, number, TREE.full), None) for number in range(500)]})
 
     # Then those that are not done are left, and one below the root, which may be finished for all that its
     # pending bits tell; and one word for 64 was read, and a sample
-    assert [mark.number for mark, _ in sifted.left] == [0, *range(320, 500)]
-    assert sifted.done == 319 * 64
+    assert [mark.number for mark, _ in left[batch_id]] == [0, *range(320, 500)]
+    assert done[batch_id] == 319 * 64
     assert words.reads == [8, 1, 1, SAMPLE]
 
 
@@ -74,10 +74,10 @@ def test_words_that_will_never_be_whole_are_read_if_enough_are_done(ledger: Ledg
     ledger.clear({batch_id: [mark for mark, _ in half(range(900))]})
     words = Counted(memory)
 
-    sifted = Sieve(words).sift({batch_id: half(range(1000))})[batch_id]
+    left, done = Sieve(words).sift({batch_id: half(range(1000))})
 
-    assert [mark.number for mark, _ in sifted.left] == list(range(900, 1000))
-    assert sifted.done == 900 * 32
+    assert [mark.number for mark, _ in left[batch_id]] == list(range(900, 1000))
+    assert done[batch_id] == 900 * 32
     assert words.reads == [16, SAMPLE, 1000]
 
 
@@ -86,8 +86,8 @@ def test_words_of_a_new_batch_are_not_read_one_by_one(ledger: LedgerService, mem
     words = Counted(memory)
     sieve = Sieve(words)
     for start in (0, 500):
-        sifted = sieve.sift({batch_id: half(range(start, start + 500))})[batch_id]
-        assert (len(sifted.left), sifted.done) == (500, 0)
+        left, done = sieve.sift({batch_id: half(range(start, start + 500))})
+        assert (len(left[batch_id]), done[batch_id]) == (500, 0)
     assert words.reads == [8, SAMPLE, 9]
 
 
@@ -101,8 +101,8 @@ def test_what_calls_find_done_is_learnt(ledger: LedgerService, memory) -> None:
     ledger.clear({batch_id: [mark for mark, _ in half(range(200, 250))]})
 
     # Then the next words are read
-    sifted = sieve.sift({batch_id: half(range(200, 300))})[batch_id]
-    assert [mark.number for mark, _ in sifted.left] == list(range(250, 300))
+    left, _ = sieve.sift({batch_id: half(range(200, 300))})
+    assert [mark.number for mark, _ in left[batch_id]] == list(range(250, 300))
 
 
 def test_a_finished_word_that_was_not_carried_up_is_written_again(ledger: LedgerService, memory) -> None:
@@ -114,9 +114,9 @@ def test_a_finished_word_that_was_not_carried_up_is_written_again(ledger: Ledger
     marks = [(Bits(0, 0, TREE.full), None), (Bits(0, 1, 2**36 - 1), None)]
 
     # Then neither is left out, and marking them completes the batch
-    sifted = Sieve(memory.ports().words).sift({batch_id: marks})[batch_id]
-    assert sifted.left == marks
-    (marked,) = ledger.clear({batch_id: [mark for mark, _ in sifted.left]})
+    left, _ = Sieve(memory.ports().words).sift({batch_id: marks})
+    assert left[batch_id] == marks
+    (marked,) = ledger.clear({batch_id: [mark for mark, _ in left[batch_id]]})
     assert marked.state is State.COMPLETE
 
 
@@ -155,12 +155,12 @@ def test_what_is_left_out_is_done_and_the_rest_completes_the_batch(seed: int) ->
     marks.append((Bits(0, last, 2 ** TREE.last_children(0, items) - 1), None))
     sieve = Sieve(memory.ports().words)
     sieve.learn(1, 1)
-    sifted = sieve.sift({batch_id: marks})[batch_id]
+    left, done = sieve.sift({batch_id: marks})
 
     # Then what is left out is done, and the rest completes the batch
-    left = {mark.number for mark, _ in sifted.left}
-    skipped = {n for n in range(items) if n // 64 not in left}
+    written = {mark.number for mark, _ in left[batch_id]}
+    skipped = {n for n in range(items) if n // 64 not in written}
     assert skipped <= group_done
-    assert sifted.done == len(skipped)
-    (marked,) = ledger.clear({batch_id: [mark for mark, _ in sifted.left]})
+    assert done[batch_id] == len(skipped)
+    (marked,) = ledger.clear({batch_id: [mark for mark, _ in left[batch_id]]})
     assert marked.state is State.COMPLETE

@@ -1,7 +1,5 @@
 """What a task does with its rows: checks what they name, and gives pages of items, and rejects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
@@ -18,7 +16,7 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Item, Refused, find_items
 from fanin.spark.ack.numpy_items import IdColumns, decoded
 from fanin.spark.ack.page_builder import PAGE_BITS, Ints, PageBuilder, Rows
-from fanin.spark.ack.schemas import PAGES, page_records
+from fanin.spark.ack.schemas import PAGE_SCHEMA, PAGES, filled
 from fanin.spark.runtime.arrow import ArrowBatches, Task
 from fanin.spark.runtime.rejects import Reason
 
@@ -67,7 +65,7 @@ class Coalescer:
         yield from self._settle()
         yield from self._repeated(self._builder.flush())
         yield from self._pages()
-        yield page_records(1, rows=[self._rows])
+        yield filled(PAGE_SCHEMA, 1, rows=[self._rows])
 
     def _by_id(self, items: Any) -> Iterator[ArrowBatches]:
         if items.null_count:
@@ -218,7 +216,7 @@ class Coalescer:
                 names = ("batch_id", "ordinal", "why", "values", "value")
                 named = dict(zip(names, zip(*given, strict=True), strict=True))
                 pages = [ordinal >> PAGE_BITS for ordinal in named["ordinal"]]
-                yield page_records(len(given), page=pages, **named)
+                yield filled(PAGE_SCHEMA, len(given), page=pages, **named)
 
     def _looked_at(self, columns: Mapping[str, Any], count: int) -> Iterator[tuple[Any, ...]]:
         """Each row as it came, its item, the bytes of its reason, its values, and what is odd about them."""
@@ -259,7 +257,8 @@ class Coalescer:
         """Make rejects."""
         count = len(values)
         self._rejected += 1
-        return page_records(
+        return filled(
+            PAGE_SCHEMA,
             count,
             page=[self._rejected * 8] * count,  # spreads them over the tasks that merge
             value=values,
@@ -271,7 +270,8 @@ class Coalescer:
         pages = self._builder.take()
         for at in range(0, len(pages), _AT_ONCE):
             some = pages[at : at + _AT_ONCE]
-            yield page_records(
+            yield filled(
+                PAGE_SCHEMA,
                 len(some),
                 batch_id=[self._blocks[page.key].batch_id for page in some],
                 page=[page.number for page in some],
@@ -308,7 +308,7 @@ def coalesce_task(
         for chunk in _pieces(records) if schema.by_id else chunks(records):
             count += chunk.num_rows
             if most is not None and count > most:
-                yield page_records(1, rows=[count])
+                yield filled(PAGE_SCHEMA, 1, rows=[count])
                 return
             yield from coalescer.add(chunk)
         yield from coalescer.finish()

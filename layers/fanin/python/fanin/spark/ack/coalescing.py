@@ -6,8 +6,6 @@ one attempt of each task gave, whatever executors are lost later. Only files tha
 read again, since these do not change.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -136,7 +134,7 @@ def coalesce(given: Given) -> Coalesced:
         pages = pages_from_rows(normalize(rows, schema, totals), schema, batches, totals)
         pages = replace_dataset(pages, f"{given.work}/pages")
     merged = replace_dataset(merge(pages, schema, batches), f"{given.work}/merged")
-    counts = F.sum("rows"), F.count("mask"), F.count("why"), *map(_sum_of, range(1, len(totals) + 1))
+    counts = F.sum("rows"), F.count("mask"), F.count("why"), *map(sum_of, range(1, len(totals) + 1))
     found = merged.groupBy("reason").agg(F.count(F.lit(1)), *counts).collect()
     places = range(2, 5 + len(totals))
     read, words, failed, *sums = (sum(int(row[place] or 0) for row in found) for place in places)
@@ -147,7 +145,7 @@ def coalesce(given: Given) -> Coalesced:
     return Coalesced(read, counted, failed, words, merged, dict(zip(totals, sums, strict=True)))
 
 
-def _sum_of(place: int) -> Column:
+def sum_of(place: int) -> Column:
     """The sum of what items bring to a total, by its place; 64 values of a word fit into a BIGINT."""
     word = f"aggregate(brought, 0L, (sum, one) -> sum + coalesce(one[{place}], 0L))"
     return F.sum(F.expr(word).cast("decimal(38,0)"))

@@ -1,14 +1,11 @@
 """Acknowledging in bulk, step by step: coalesce, fail, mark, and add up what was done."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from os import PathLike
 from typing import Any, Final, NamedTuple
 
-from pyspark import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
@@ -113,7 +110,10 @@ def acknowledge_many(
     paced = given.service.paced(share.writes_per_second)
     marks = partition_marks(found.merged, share.tasks)
     results = marks.mapInArrow(write_task(mark, paced, totals, count), RESULTS)
-    with _reported(count, found, shown=progress):
+    # Those that were done before count, too.
+    what = "words and failures" if found.failed else "words"
+    said = JobProgress(what, found.words + found.failed, lambda: count.value) if progress else nullcontext()
+    with said:
         if found.failed:
             told = _failed(found, share.tasks_for(found.failed), write_task(fail, paced, totals, count))
             results = results.unionByName(replace_dataset(told, f"{given.work}/failed"))
@@ -217,9 +217,3 @@ def share_writes(words: int, most: int, per_second: float | None) -> Share:
     if at_once < most:
         tasks = at_once  # nothing but the number of tasks keeps more from running
     return Share(tasks, at_once, per_second / min(at_once, tasks) if per_second else None)
-
-
-def _reported(count: Accumulator[int], found: Coalesced, *, shown: bool) -> AbstractContextManager[object]:
-    """Say, if asked, how many words and failures are dealt with; those that were done before count, too."""
-    what = "words and failures" if found.failed else "words"
-    return JobProgress(what, found.words + found.failed, lambda: count.value) if shown else nullcontext()

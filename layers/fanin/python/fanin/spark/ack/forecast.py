@@ -1,7 +1,5 @@
 """What a run would write, how much that costs, and how long the table takes for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add

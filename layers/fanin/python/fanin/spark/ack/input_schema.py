@@ -1,7 +1,5 @@
 """How the rows of the input name items, and which of their values are whole numbers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Whether the service issued what the input names: the ledger's ``check_issued``, for many items at once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Writes coalesced words and failures to the ledger, a few calls a task, and adds up what that did."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
@@ -174,8 +172,7 @@ def mark(
     sieve = Sieve(ledger.ports.words)
 
     def write(every: Mapping[int, Sequence[_Word]]) -> list[WriteResult]:
-        sifted = sieve.sift(every)
-        shares = {batch_id: sifted[batch_id].left for batch_id in every}
+        shares, done = sieve.sift(every)
         marks = {batch_id: [mark for mark, _ in share] for batch_id, share in shares.items()}
         values = {
             batch_id: {ordinal: _by_name(totals, own) for _, items in share for ordinal, *own in items}
@@ -197,7 +194,7 @@ def mark(
                 m.complete,
                 m.first,
                 m.ranged,
-                duplicates=m.duplicates + sifted[m.batch_id].done,
+                duplicates=m.duplicates + done[m.batch_id],
                 late=m.late,
                 words=len(every[m.batch_id]),
             )
@@ -208,15 +205,10 @@ def mark(
         items = sum(_TREE.below(mark.level, mark.mask) for mark, _ in share)
         return WriteResult(batch_id, late=items, words=len(share))
 
-    for record in records:
-        for first in range(0, record.num_rows, _AT_ONCE):  # what the items of a whole page bring is large
-            some = record.slice(first, _AT_ONCE)
-            rows = zip(*(column.to_pylist() for column in some.columns), strict=True)
-            pairs = [
-                (batch_id, (Bits(level, number, mask & _TREE.full), brought or ()))
-                for batch_id, level, number, mask, brought in rows
-            ]
-            yield from _calls(pairs, write, gone)
+    def word(level: int, number: int, mask: int, brought: Any) -> _Word:
+        return Bits(level, number, mask & _TREE.full), brought or ()
+
+    return _calls(records, word, write, gone)
 
 
 def fail(
@@ -247,17 +239,17 @@ def fail(
     def gone(batch_id: int, share: Sequence[object]) -> WriteResult:
         return WriteResult(batch_id, late=len(share))
 
-    for record in records:
-        rows = zip(*(column.to_pylist() for column in record.columns), strict=True)
-        pairs = [
-            (batch_id, (ordinal, item, why, brought[0][1:] if brought else ()))
-            for batch_id, ordinal, item, why, brought in rows
-        ]
-        yield from _calls(pairs, write, gone)
+    def failing(ordinal: int, item: str | None, why: str, brought: Any) -> _Failing:
+        return ordinal, item, why, brought[0][1:] if brought else ()
+
+    return _calls(records, failing, write, gone)
 
 
 def _calls(
-    pairs: Sequence[tuple[int, _T]], write: _Write[_T], gone: Callable[[int, Sequence[_T]], WriteResult]
+    records: Iterable[ArrowBatches],
+    read: Callable[..., _T],
+    write: _Write[_T],
+    gone: Callable[[int, Sequence[_T]], WriteResult],
 ) -> Iterator[list[WriteResult]]:
     """Write in calls of ``_AT_ONCE``; a batch that was removed meanwhile does not hold up the others."""
 
@@ -265,10 +257,15 @@ def _calls(
         # What a busy store refuses is repeated: words that are done by then are found done.
         return PATIENT.patiently(lambda: write(shares), PATIENCE)
 
-    for first in range(0, len(pairs), _AT_ONCE):
+    slices = (
+        record.slice(first, _AT_ONCE)
+        for record in records
+        for first in range(0, record.num_rows, _AT_ONCE)  # what the items of a whole page bring is large
+    )
+    for some in slices:
         shares: dict[int, list[_T]] = {}
-        for batch_id, one in pairs[first : first + _AT_ONCE]:
-            shares.setdefault(batch_id, []).append(one)
+        for batch_id, *row in zip(*(column.to_pylist() for column in some.columns), strict=True):
+            shares.setdefault(batch_id, []).append(read(*row))
         try:
             yield patiently(shares)
         except GONE:

@@ -1,7 +1,5 @@
 """Item ids as Arrow text, parsed by a task: in numpy if they begin alike, otherwise in Arrow, slower."""
 
-from __future__ import annotations
-
 from typing import Any, Final, TypeAlias
 
 import numpy as np

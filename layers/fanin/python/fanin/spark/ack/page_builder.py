@@ -6,8 +6,6 @@ byte; or, for fewer than 2,048 items, their ascending offsets as little-endian 1
 takes at most two bytes for an acknowledgement, and much less than one where acknowledgements are dense.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias

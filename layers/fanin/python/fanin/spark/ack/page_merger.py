@@ -6,13 +6,11 @@ never whole, so it is written itself, and the ledger settles it as it settles an
 with totals are not lifted: its items bring something, which counts on level 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +25,7 @@ from fanin.spark.ack.coalescer import REPEATED
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.page_builder import PAGE, PAGE_BITS, WORDS, Ints, Words, bitmaps, popcount
-from fanin.spark.ack.schemas import MERGED, MERGED_SCHEMA, PAGE_SCHEMA, merged_records
+from fanin.spark.ack.schemas import MERGED, MERGED_SCHEMA, PAGE_SCHEMA, filled
 from fanin.spark.runtime.arrow import ArrowBatches, Task, page
 from fanin.spark.runtime.rejects import Reason
 
@@ -84,7 +82,7 @@ def _marks(batch_ids: Ints, level: int, numbers: Ints, masks: Words, **also: Any
     count = len(batch_ids)
     levels = np.full(count, level, np.int32)
     mask = masks.view(np.int64)
-    return merged_records(count, batch_id=batch_ids, level=levels, number=numbers, mask=mask, **also)
+    return filled(MERGED_SCHEMA, count, batch_id=batch_ids, level=levels, number=numbers, mask=mask, **also)
 
 
 _PAGES: Final = 1 << WINDOW_BITS - PAGE_BITS
@@ -106,8 +104,8 @@ class _Merged(NamedTuple):
     items: Words
     failed: Words
 
-    def part(self, rows: slice | Ints) -> _Merged:
-        return _Merged(self.batch_ids[rows], self.numbers[rows], self.items[rows], self.failed[rows])
+    def part(self, rows: slice | Ints) -> Self:
+        return type(self)(self.batch_ids[rows], self.numbers[rows], self.items[rows], self.failed[rows])
 
 
 _Row = dict[str, Any]
@@ -175,7 +173,7 @@ class _Merger:
         if paged.true_count + single.true_count < record.num_rows:
             others = record.filter(pc.invert(pc.or_(paged, single)))
             columns = {name: others.column(name) for name in ("value", "reason", "detail", "rows")}
-            yield merged_records(others.num_rows, **columns)
+            yield filled(MERGED_SCHEMA, others.num_rows, **columns)
         rows = [*self._held, *(record.filter(single).to_pylist() if single.true_count else ())]
         # Others may follow of the same item.
         self._held = [row for row in rows if _item(row) == _item(rows[-1])] if single[-1].as_py() else []
@@ -262,7 +260,7 @@ class _Merger:
                 values = [f"{prefix}:{ordinal - _first(prefix)}" for ordinal in ordinals]
             count = len(values)
             reasons, details = [Reason.DUPLICATE] * count, [REPEATED] * count
-            yield merged_records(count, value=values, reason=reasons, detail=details)
+            yield filled(MERGED_SCHEMA, count, value=values, reason=reasons, detail=details)
 
     def _lift(self, pages: _Merged) -> Iterator[ArrowBatches]:
         if not len(pages.numbers):

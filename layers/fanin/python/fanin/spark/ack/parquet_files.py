@@ -1,7 +1,5 @@
 """Parquet files that tasks read themselves: columns go straight into numpy, not through Spark's rows."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple

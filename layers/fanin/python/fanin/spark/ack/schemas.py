@@ -1,7 +1,5 @@
 """The rows that tasks pass to each other while acknowledgements are coalesced."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import pyarrow as pa
@@ -54,17 +52,8 @@ their items that brings something: its ordinal, and a value for each total, null
 MARKS: Final = ddl(MARK_SCHEMA)
 
 
-def page_records(count: int, **columns: Any) -> ArrowBatches:
-    """Make ``count`` rows of ``PAGES``; columns that are not given are null."""
-    return _records(PAGE_SCHEMA, count, columns)
-
-
-def merged_records(count: int, **columns: Any) -> ArrowBatches:
-    """Make ``count`` rows of ``MERGED``; columns that are not given are null."""
-    return _records(MERGED_SCHEMA, count, columns)
-
-
-def _records(schema: Any, count: int, columns: dict[str, Any]) -> ArrowBatches:
+def filled(schema: Any, count: int, **columns: Any) -> ArrowBatches:
+    """Make ``count`` rows of a schema; columns that are not given are null."""
     arrays = []
     for name, kind in zip(schema.names, schema.types, strict=True):
         values = columns.get(name)

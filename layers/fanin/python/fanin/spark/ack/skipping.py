@@ -6,10 +6,8 @@ is not whole only the word itself tells: it is read where a sample, or the calls
 done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from fanin.app.ports.words import WordKey, WordStore
 from fanin.domain.tree import Bits, Tree
@@ -21,13 +19,6 @@ WORTH: Final = 0.2
 SAMPLE: Final = 100
 """Words that are read to find this share: one request."""
 _TREE: Final = Tree()
-
-
-class Sifted(NamedTuple, Generic[_T]):
-    """The marks of one batch, in two parts."""
-
-    left: list[_T]
-    done: int
 
 
 class Sieve:
@@ -44,8 +35,12 @@ class Sieve:
         self._share = 0.0
         self._sampled = False
 
-    def sift(self, shares: Mapping[int, Sequence[_T]]) -> dict[int, Sifted[_T]]:
-        """Divide the marks of some batches."""
+    def sift(self, shares: Mapping[int, Sequence[_T]]) -> tuple[dict[int, list[_T]], dict[int, int]]:
+        """Divide the marks of some batches.
+
+        Returns:
+            The marks of each batch that are left to be written, and the number of its items that are done.
+        """
         marks = [(_key(batch_id, one[0]), one) for batch_id, share in shares.items() for one in share]
         stuck = self._below_done({key for key, _ in marks})
         left: dict[int, list[_T]] = {batch_id: [] for batch_id in shares}
@@ -65,7 +60,7 @@ class Sieve:
                 done[key.batch_id] += _TREE.below(key.level, one[0].mask)
             else:
                 left[key.batch_id].append(one)
-        return {batch_id: Sifted(left[batch_id], done[batch_id]) for batch_id in shares}
+        return left, done
 
     def _below_done(self, keys: Collection[WordKey]) -> dict[WordKey, WordKey | None]:
         """Find the words whose bit above is cleared.

@@ -1,7 +1,5 @@
 """Items as Spark SQL sees them: the columns that name them, and what they bring, as tasks take them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 

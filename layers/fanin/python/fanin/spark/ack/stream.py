@@ -1,7 +1,5 @@
 """Acknowledgements from a stream: the function that ``foreachBatch`` calls with each micro-batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
@@ -47,7 +45,8 @@ def ack_stream(
         folder = Folder(classic(rows.sparkSession, "ack_stream"), f"{work}/epoch={epoch}")
         left_out = folder.at("rejects") if rejects is None else f"{rejects}/epoch={epoch}"
         # Some sources, such as that of Kinesis, may give other rows when they are read once more.
-        kept = _is_kept(rows)
+        level = rows.storageLevel
+        kept = level.useMemory or level.useDisk  # by somebody else; then they are not ours to drop
         if not kept:
             rows.persist()
         try:
@@ -69,9 +68,3 @@ def ack_stream(
             on_done(epoch, done)
 
     return handle
-
-
-def _is_kept(rows: DataFrame) -> bool:
-    """Whether somebody else has Spark keep the rows; then they are not ours to drop."""
-    level = rows.storageLevel
-    return level.useMemory or level.useDisk

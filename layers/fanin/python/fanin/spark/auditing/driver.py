@@ -1,7 +1,5 @@
 """The audit of all batches: read, judged, written, and verified where that is asked for."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -156,18 +154,18 @@ def audit(
     # They are written, since a second scan may find others; then it is checked that none were lost.
     batches = replace_dataset(rows.batches(lines[0]), f"{kept}/batches")
     words = replace_dataset(rows.words(lines[1]), f"{kept}/words")
-    for one, read in zip(exports, (batches, words), strict=False):
-        one.check(read)
     ended = _now()
-    read_words = words.count()
-    tell(f"judges {batches.count():,} batches with {read_words:,} words")
+    counts = batches.count(), words.count()
+    for one, count in zip(exports, counts, strict=False):
+        one.check(count)
+    tell(f"judges {counts[0]:,} batches with {counts[1]:,} words")
     moments = [one.at for one in exports]
     judged = Audit(batches, words, min(moments, default=began), max(moments, default=ended))
     with judged.kept():
         findings = replace_dataset(judged.findings(), f"{folder}/findings")
         audited = replace_dataset(judged.batches(findings), f"{folder}/batches")
         missing = replace_dataset(judged.missing(audited), f"{folder}/missing")
-    told = {**_sums(audited, findings, missing), "words": read_words}
+    told = {**_sums(audited, findings, missing), "words": counts[1]}
     if told["wrong"]:
         _name_worst(tell, audited, told["wrong"], f"{folder}/findings")
     if verify:

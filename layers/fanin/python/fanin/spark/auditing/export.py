@@ -2,11 +2,9 @@
 
 A full export in DynamoDB JSON is a folder ``AWSDynamoDB/<id>/`` with ``manifest-summary.json``,
 ``manifest-files.json``, one line for each data file, and ``data/*.json.gz``, one line for each row. Only the
-files in the manifest are read, and each must have as many rows as the manifest says. The format:
+files in the manifest are read, and they must have as many rows as the manifest says. The format:
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Output.html
 """
-
-from __future__ import annotations
 
 import base64
 import json
@@ -18,7 +16,6 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.errors import ExportDamaged
 from fanin.spark.auditing.rows import LINES
@@ -38,35 +35,33 @@ class Export:
     Attributes:
         folder: of its ``manifest-summary.json``: ``s3://…/AWSDynamoDB/<id>``, or a local copy.
         at: milliseconds since the epoch; the moment whose rows it has.
-        items: path of a data file → number of its rows.
+        files: data files that have rows.
+        rows: how many these have.
     """
 
     folder: str
     at: int
-    items: dict[str, int]
+    files: list[str]
+    rows: int
 
     def lines(self, spark: SparkSession) -> DataFrame:
-        """The rows as lines: ``value``, and ``source``, the name of the data file."""
-        files = [path for path, items in self.items.items() if items]
-        if not files:
+        """The rows as lines, each a ``value``."""
+        if not self.files:
             return spark.createDataFrame([], LINES)
         try:
-            text = spark.read.text(files)
+            return spark.read.text(self.files)
         except AnalysisException as error:
             raise ExportDamaged(
                 f"{self.folder} lacks a data file that its manifest names; copy or export it again"
             ) from error
-        return text.select("value", F.substring_index(F.input_file_name(), "/", -1).alias("source"))
 
-    def check(self, rows: DataFrame) -> None:
-        """Compare the rows that were read with the manifest."""
-        read = {row["source"]: row["count"] for row in rows.groupBy("source").count().collect()}
-        for path, items in self.items.items():
-            found = read.get(path.rsplit("/", 1)[-1], 0)
-            if found != items:
-                raise ExportDamaged(
-                    f"{path} holds {found} rows, and its manifest says {items}; copy or export it again"
-                )
+    def check(self, found: int) -> None:
+        """Compare the number of rows that were read with the manifest."""
+        if found != self.rows:
+            raise ExportDamaged(
+                f"{self.folder} holds {found} rows, and its manifest says {self.rows}; copy or export it"
+                " again"
+            )
 
 
 def read(spark: SparkSession, folder: str) -> Export:
@@ -92,20 +87,22 @@ def _manifest(files: Folder, summary: Mapping[str, Any]) -> Export:
         )
     root, _, manifest = summary["manifestFilesS3Key"].rpartition("/")
     above = f"/{root.rpartition('/')[2]}/"
-    items: dict[str, int] = {}
+    paths, rows = list[str](), 0
     for line in (files.read(manifest) or "").splitlines():
         file = json.loads(line)
         _, found, key = f"/{file['dataFileS3Key']}".rpartition(above)
         if not found:
             raise ExportDamaged(f"{folder}/{manifest} names a data file of another export; export it again")
-        items[f"{folder}/{key}"] = int(file["itemCount"])
-    if sum(items.values()) != summary["itemCount"]:
+        if count := int(file["itemCount"]):
+            paths.append(f"{folder}/{key}")
+            rows += count
+    if rows != summary["itemCount"]:
         raise ExportDamaged(
-            f"{folder}/{manifest} lists {sum(items.values())} rows, and the summary"
-            f" {summary['itemCount']}; copy or export it again"
+            f"{folder}/{manifest} lists {rows} rows, and the summary {summary['itemCount']}; copy or export"
+            " it again"
         )
     at = datetime.fromisoformat(summary["exportTime"])
-    return Export(folder, int(at.timestamp() * 1000), items)
+    return Export(folder, int(at.timestamp() * 1000), paths, rows)
 
 
 def scan(
@@ -117,14 +114,14 @@ def scan(
     on them.
 
     Returns:
-        ``value``, a row as a line of DynamoDB JSON; ``source``, its segment.
+        ``value``, a row as a line of DynamoDB JSON.
     """
 
     def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         for page in pages:
             for segment in page.column(0).to_pylist():
                 for lines in read_segment(service, table, segment, segments=segments, consistent=consistent):
-                    yield pa.RecordBatch.from_pydict({"value": lines, "source": [str(segment)] * len(lines)})
+                    yield pa.RecordBatch.from_pydict({"value": lines})
 
     return spark.range(0, segments, 1, segments).mapInArrow(run, LINES)
 

@@ -1,7 +1,5 @@
 """Finds contradictions: within a row, between a word and its batch, and between the levels of a tree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple

@@ -11,8 +11,6 @@ Which words a tree has, and which of their bits stand for children, is the arith
 like all integers of Spark: bit 63 is the sign.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeAlias

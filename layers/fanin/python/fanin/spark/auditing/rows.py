@@ -4,12 +4,9 @@ Exports and scans both give lines like ``{"Item": {"word_id": {"S": "7/0/1"}, "w
 there is one reader. A row that the service cannot have written is kept, with its ``fault``, and is not fatal.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from enum import StrEnum
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -21,8 +18,8 @@ from fanin.domain.batch import Kind, Mode, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
 from fanin.domain.totals import MAX_SUM, MAX_TOTALS, NAME
 
-LINES: Final = StructType([StructField("value", StringType()), StructField("source", StringType())])
-"""``value`` is a line of DynamoDB JSON; ``source`` the file or the segment that it came from."""
+LINES: Final = StructType([StructField("value", StringType())])
+"""Each a line of DynamoDB JSON."""
 
 
 class RowFault(StrEnum):
@@ -39,18 +36,11 @@ class RowFault(StrEnum):
 
 _DETAIL: Final = 200
 """Most characters of a malformed row that a finding shows."""
-_NUMBERS: Final = (
-    "items",
-    "acked",
-    "created_at",
-    "touched_at",
-    "closed_at",
-    "ended_at",
-    "expires_at",
-    "open_idle_ttl",
-    "closed_idle_ttl",
-    "stall_after",
+_REQUIRED: Final = (
+    *("items", "acked", "created_at", "touched_at", "expires_at"),
+    *("open_idle_ttl", "closed_idle_ttl"),
 )
+_NUMBERS: Final = (*_REQUIRED, "closed_at", "ended_at", "stall_after")
 _MOST: Final = 2**53
 """The largest number of a row. So milliseconds of it are still a BIGINT, and no row can stop an audit."""
 _TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf", "totals")
@@ -74,14 +64,14 @@ def words(lines: DataFrame) -> DataFrame:
         expires_at: seconds since the epoch.
         fault: a ``RowFault``, or null.
         detail: the beginning of the row, if it has a fault.
-        source: as in the lines.
     """
     item = _struct(
         word_id="S", word="N", done="NS", failed="N", expires_at="N", **dict.fromkeys(("carried", *SUMS), "N")
     )
-    rows = lines.select(F.from_json("value", _line(item)).alias("line"), "value", "source").select(
-        "line.Item.*", "value", "source"
+    rows = lines.select(F.from_json("value", _line(item)).alias("line"), "value").select(
+        "line.Item.*", "value"
     )
+    sums, odd_sums = _sums()
     key = F.expr(r"word_id.S rlike '^(0|[1-9][0-9]{0,15})/(0|[1-9][0-9]?)/(0|[1-9][0-9]{0,12})$'")
     parts = [
         F.expr(f"try_cast(split_part(word_id.S, '/', {part}) as {kind})").alias(name)
@@ -99,8 +89,9 @@ def words(lines: DataFrame) -> DataFrame:
         _bits("failed.N").alias("failed"),
         _number("expires_at").alias("expires_at"),
         _count("carried").alias("carried"),
-        *_sums(),
-        *("value", "source"),
+        sums.alias("sums"),
+        odd_sums.alias("odd_sums"),
+        "value",
     )
     named = f"well_named and batch_id <= {MAX_BATCH_ID}"
     odd = (
@@ -118,7 +109,6 @@ def words(lines: DataFrame) -> DataFrame:
         F.coalesce("failed", F.lit(0)).alias("failed_bits"),
         *("carried", "sums", "expires_at", "fault"),
         F.when(F.col("fault").isNotNull(), F.substring("value", 1, _DETAIL)).alias("detail"),
-        "source",
     )
 
 
@@ -128,7 +118,7 @@ def batches(lines: DataFrame) -> DataFrame:
     Returns:
         The attributes of ``fanin.domain.batch.Batch`` that the audit needs, by their names; ``totals`` are
         the names, null if there are none, and ``totals_exact`` is null if the row does not have it. And
-        ``sums``, ``shelf``, ``fault`` and ``source`` as for words.
+        ``sums``, ``shelf`` and ``fault`` as for words.
     """
     item = _struct(
         batch_id="N",
@@ -138,61 +128,38 @@ def batches(lines: DataFrame) -> DataFrame:
         **dict.fromkeys((*_NUMBERS, *SUMS), "N"),
         **dict.fromkeys(_TEXTS, "S"),
     )
-    rows = lines.select(F.from_json("value", _line(item)).alias("line"), "source").select(
-        "line.Item.*", "source"
-    )
+    rows = lines.select(F.from_json("value", _line(item)).alias("line")).select("line.Item.*")
+    sums, odd_sums = _sums()
+    sound = [
+        F.expr("salt.B rlike '^[A-Za-z0-9+/]{22}==$'"),
+        F.coalesce(F.col("totals.S").rlike(_TOTALS), F.col("totals").isNull()),
+        ~odd_sums,
+        *(F.col(name).isNull() | _number(name).isNotNull() for name in _NUMBERS),
+    ]
     typed = rows.select(
         F.expr("try_cast(batch_id.N as bigint)").alias("batch_id"),
         *(_number(name).alias(name) for name in _NUMBERS),
         *(F.col(f"{name}.S").alias(name) for name in _TEXTS),
-        F.col("partial.BOOL").alias("partial"),
-        F.col("totals_exact.BOOL").alias("totals_exact"),
-        (F.col("totals").isNotNull() & ~F.coalesce(F.col("totals.S").rlike(_TOTALS), F.lit(False))).alias(
-            "odd_totals"
-        ),
-        *_sums(),
-        F.coalesce(F.expr("salt.B rlike '^[A-Za-z0-9+/]{22}==$'"), F.lit(False)).alias("salted"),
-        reduce(or_, (F.col(name).isNotNull() & _number(name).isNull() for name in _NUMBERS)).alias(
-            "odd_numbers"
-        ),
-        "source",
+        *(F.col(f"{name}.BOOL").alias(name) for name in ("partial", "totals_exact")),
+        sums.alias("sums"),
+        reduce(and_, sound).alias("sound"),
     )
-    whole = (
-        F.col("batch_id").between(0, MAX_BATCH_ID)
-        & (F.col("items") <= MAX_ITEMS)
-        & F.col("acked").isNotNull()
-        & F.col("salted")
-        & ~F.col("odd_numbers")
-        & ~F.col("odd_totals")
-        & ~F.col("odd_sums")
-        & F.col("state").isin(_values(State))
-        & F.col("mode").isin(_values(Mode))
-        & F.col("kind").isin(_values(Kind))
-        & (F.least("open_idle_ttl", "closed_idle_ttl") > 0)
-    )
-    for name in (
-        "created_at",
-        "touched_at",
-        "expires_at",
-        "open_idle_ttl",
-        "closed_idle_ttl",
-        "partial",
-        "shelf",
-    ):
-        whole &= F.col(name).isNotNull()  # least ignores nulls
+    whole = [
+        F.col("sound"),
+        F.col("batch_id").between(0, MAX_BATCH_ID),
+        F.col("items") <= MAX_ITEMS,
+        *(F.col(name).isin(list(kind)) for name, kind in (("state", State), ("mode", Mode), ("kind", Kind))),
+        F.least("open_idle_ttl", "closed_idle_ttl") > 0,  # least ignores nulls
+        *(F.col(name).isNotNull() for name in (*_REQUIRED, "partial", "shelf")),
+    ]
     return typed.select(
         "batch_id",
         *_NUMBERS,
         *(name for name in _TEXTS if name != "totals"),
         *("partial", "totals_exact", "sums"),
         F.split("totals", " ").alias("totals"),
-        F.when(~F.coalesce(whole, F.lit(False)), RowFault.ROW).alias("fault"),
-        "source",
+        F.when(~F.coalesce(reduce(and_, whole), F.lit(False)), RowFault.ROW).alias("fault"),
     )
-
-
-def _values(names: Iterable[StrEnum]) -> list[str]:
-    return [name.value for name in names]
 
 
 def _number(name: str) -> Column:
@@ -221,7 +188,7 @@ def _sums() -> tuple[Column, Column]:
     present = [F.col(name).isNotNull() for name in SUMS]
     odd = [there & number.isNull() for there, number in zip(present, numbers, strict=True)]
     sums = F.when(reduce(or_, present), F.array(*numbers))
-    return sums.alias("sums"), reduce(or_, odd).alias("odd_sums")
+    return sums, reduce(or_, odd)
 
 
 def _bits(text: str) -> Column:

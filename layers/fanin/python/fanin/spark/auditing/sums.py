@@ -6,8 +6,6 @@ the whole tallies that a word was given, and only a word that has them all is ju
 an item whose own batch did not know its sums.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

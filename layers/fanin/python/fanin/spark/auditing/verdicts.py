@@ -1,7 +1,5 @@
 """The audit of a snapshot: batches with their verdicts, missing ranges, and findings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

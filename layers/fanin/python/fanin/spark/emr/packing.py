@@ -1,7 +1,5 @@
 """Packs fanin and scripts of users into zips, which Spark puts on the path of driver and executors."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import zipfile
@@ -10,7 +8,7 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, Self
 
 from fanin.errors import InvalidRequest
 
@@ -44,12 +42,12 @@ class Script:
         return hashlib.sha256(hashlib.sha256(self.entry).digest() + (self.files or b"")).hexdigest()
 
     @classmethod
-    def installed(cls) -> Script:
+    def installed(cls) -> Self:
         """The fanin of this process, be it installed, an editable checkout or a zip itself."""
         return cls._of_jobs(_zip(_files(resources.files("fanin"), "fanin")), "the installed package")
 
     @classmethod
-    def wheel(cls, file: Path) -> Script:
+    def wheel(cls, file: Path) -> Self:
         """A wheel of fanin."""
         try:
             return cls._of_jobs(file.read_bytes(), str(file))
@@ -57,7 +55,7 @@ class Script:
             raise InvalidRequest(f"{file}: {error.strerror}") from error
 
     @classmethod
-    def _of_jobs(cls, content: bytes, name: str) -> Script:
+    def _of_jobs(cls, content: bytes, name: str) -> Self:
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as packed:
                 return cls(JOBS, packed.read(ENTRY), content)
@@ -65,7 +63,7 @@ class Script:
             raise InvalidRequest(f"{name} is not a wheel of fanin: {error}") from error
 
     @classmethod
-    def of(cls, script: Path, files: Sequence[Path] = ()) -> Script:
+    def of(cls, script: Path, files: Sequence[Path] = ()) -> Self:
         """Pack a script of a user.
 
         Args:

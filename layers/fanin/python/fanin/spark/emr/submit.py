@@ -1,7 +1,5 @@
 """Jobs on EMR Serverless: the outputs of the pipeline's stack, the code in its bucket, and runs of jobs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -13,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from botocore.exceptions import ClientError
 
@@ -43,7 +41,7 @@ class Pipeline:
     conf: Mapping[str, str]
 
     @classmethod
-    def of_stack(cls, stack: str) -> Pipeline:
+    def of_stack(cls, stack: str) -> Self:
         """Look the stack up.
 
         Raises:

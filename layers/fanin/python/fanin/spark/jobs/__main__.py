@@ -1,7 +1,5 @@
 """Runs any job by its name: ``python -m fanin.spark.jobs audit …``; also the script for spark-submit."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 

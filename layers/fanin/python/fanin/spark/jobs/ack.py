@@ -1,7 +1,5 @@
 """The ack job: acknowledges a dataset of items, one write for each word."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping

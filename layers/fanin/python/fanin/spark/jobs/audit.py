@@ -1,7 +1,5 @@
 """The audit job: checks what the tables say about every batch."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping

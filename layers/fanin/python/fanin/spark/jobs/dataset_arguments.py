@@ -1,7 +1,5 @@
 """The arguments of a job that reads a dataset: how it is written down, and how much may be left out."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from dataclasses import fields

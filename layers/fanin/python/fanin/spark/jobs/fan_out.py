@@ -1,7 +1,5 @@
 """The fan-out job: sends a dataset to a queue, as one batch."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """What all jobs share: arguments, a session, a summary in JSON, an exit code."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import json
