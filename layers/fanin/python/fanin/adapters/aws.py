@@ -36,7 +36,7 @@ _DENIED: Final = {
     "MissingAuthenticationTokenException",
     "UnrecognizedClientException",
 }
-_MISSING: Final = {
+MISSING: Final = {
     "AWS.SimpleQueueService.NonExistentQueue",
     "QueueDoesNotExist",
     "ResourceNotFoundException",
@@ -179,7 +179,7 @@ def _translate(error: ClientError) -> FaninError | None:
         return Throttled(f"AWS throttles {call} ({code}); try again later", retry_after=1)
     if code in _DENIED:
         return AccessDenied(f"the credentials do not permit {call} ({code}); check the role's policy")
-    if code in _MISSING:
+    if code in MISSING:
         return NotConfigured(f"{call} found no such table, queue, bus or group; check the FANIN_ settings")
     if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _FAULT:
         return ServiceUnavailable(f"{call} failed at AWS ({code}); try again")

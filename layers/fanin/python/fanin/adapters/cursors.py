@@ -1,12 +1,12 @@
 """Cursors: where a listing continues, as opaque text that only the same listing accepts."""
 
 import base64
-import hashlib
 import json
 import re
 from collections.abc import Collection
 from typing import Any, Final
 
+from fanin.domain.ids import digest
 from fanin.errors import InvalidRequest
 
 _LONGEST: Final = 1024
@@ -17,7 +17,7 @@ _HIGHEST: Final = 2**53
 
 def listing_of(what: str, text: str) -> str:
     """Name a listing after a caller's text, by its digest: the text itself may be too long for a cursor."""
-    return f"{what} {hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
+    return f"{what} {digest(text)}"
 
 
 def encode(listing: str, *position: int) -> str:

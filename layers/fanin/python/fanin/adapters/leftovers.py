@@ -7,16 +7,11 @@ from functools import cache
 from typing import Any, Final
 
 from fanin import names
-from fanin.adapters.aws import client_factory, ignoring, translated
+from fanin.adapters.aws import MISSING, client_factory, ignoring, translated
 from fanin.adapters.eventbridge import EventBridgeRules
 from fanin.errors import Throttled
 
-_GONE: Final = {
-    "AWS.SimpleQueueService.NonExistentQueue",
-    "NoSuchBucket",
-    "QueueDoesNotExist",
-    "ResourceNotFoundException",
-}
+_GONE: Final = {*MISSING, "NoSuchBucket"}
 _DELETING: Final = "DELETE_"
 _STARTED: Final = ("STARTING", "STARTED")
 _AT_REST: Final = ("CREATED", "STOPPED", "TERMINATED")

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
 
@@ -10,6 +9,7 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.app.ports.parts import FailureRow, KeyRow, PartStore, Redriven, ResultRow, RetryRow, SentRow, shard
 from fanin.domain.changes import Condition, Test, where
+from fanin.domain.ids import digest
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -123,7 +123,7 @@ class Parts(PartStore):
         return _by_ordinal(self._read("notes", keys), _note)
 
     def put_sent(self, batch_id: int, row: SentRow, *, expires_at: int) -> None:
-        key = (batch_id, f"{_SENT}{row.start:013}/{_digest(row.queue)}")
+        key = (batch_id, f"{_SENT}{row.start:013}/{digest(row.queue, 8)}")
         values = {**row._asdict(), names.EXPIRES_AT: expires_at}
         longer = (Test("stop", "=", None), Test("stop", "<=", row.stop))
         self._write("put_sent", key, values, [longer], stays="first_at")
@@ -264,11 +264,6 @@ def _noted(row: FailureRow, expires_at: int) -> dict[str, Any]:
     values = {**row._asdict(), "totals": totals, names.EXPIRES_AT: expires_at}
     del values["ordinal"]
     return {name: value or None if name in _OPTIONAL else value for name, value in values.items()}
-
-
-def _digest(queue: str) -> str:
-    """A short name of a queue for a key, in which a long URL would not fit."""
-    return blake2b(queue.encode(), digest_size=8).hexdigest()
 
 
 def _result(row: Row) -> ResultRow:

@@ -7,7 +7,6 @@ its batch holds failed items, the last of each. A queue delivers the same messag
 unless somebody fails an item with a message of another.
 """
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -15,7 +14,7 @@ from typing import Final, NamedTuple
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import IN_ROW, FailureRow
-from fanin.domain import limits
+from fanin.domain import ids, limits
 from fanin.domain.batch import Batch
 from fanin.domain.claim_checks import claim_key
 from fanin.domain.failures import Keep, KeptMessage
@@ -107,7 +106,7 @@ def put_large(
     """
     now = ports.clock.now()
     keys = {
-        place: claim_key(batches[place.batch_id], place.ordinal, f"{name}-{_digest(content)}", now)
+        place: claim_key(batches[place.batch_id], place.ordinal, f"{name}-{ids.digest(content)}", now)
         for place, content in contents.items()
         if len(content) > limits.MAX_KEPT_INLINE
     }
@@ -134,10 +133,6 @@ def _unpacked(content: bytes) -> KeptMessage | None:
     with suppress(ValueError, LookupError, TypeError, AttributeError, InvalidRequest):
         return unpack(content)
     return None
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 class Failing(NamedTuple):

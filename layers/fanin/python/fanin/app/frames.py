@@ -8,7 +8,6 @@ restarts finds out what is missing.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from fanin import names
 from fanin.app.api import Ledger
@@ -102,7 +101,7 @@ def _frame(batch: Batch) -> Batch:
     return batch
 
 
-LISTED: Final = 1_000
+LISTED = 1_000
 """How many missing ranges a request to repeat lists; the sender asks for the rest."""
 
 

@@ -1,11 +1,10 @@
 """The command line: ``fanin``."""
 
 import sys
-from typing import Final
 
 from fanin.cli.exits import ExitCode
 
-_EXTRA: Final = ("typer", "rich")
+_EXTRA = ("typer", "rich")
 
 
 def run() -> None:

@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Buffers
@@ -13,9 +12,9 @@ from fanin.errors import ItemFailed, LimitReached
 
 logger = logging.getLogger("fanin")
 
-ROOM_WAITS: Final = Backoff(base=0.5, cap=10.0)
+ROOM_WAITS = Backoff(base=0.5, cap=10.0)
 """Waits of a producer after each rejection, by default."""
-_WAIT: Final = 20  # seconds: the longest that one call waits for work
+_WAIT = 20  # seconds: the longest that one call waits for work
 
 
 class Producer:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from fanin.app.api import Diagnostics
 from fanin.app.bisect import bisect
@@ -21,7 +20,7 @@ class DiagnosticCalls:
     """
 
     def __init__(self, diagnostics: Callable[[], Diagnostics]) -> None:
-        self._diagnostics: Final = diagnostics
+        self._diagnostics = diagnostics
 
     def why(self, batch_id: int) -> Diagnosis:
         """Say why a batch is not finished: findings, most likely first, each with what to do.

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Final
 
 
 class InHand:
@@ -62,5 +61,5 @@ class ItemsInHand:
                 handling.left_to_child = True
 
 
-IN_HAND: Final = ItemsInHand()
+IN_HAND = ItemsInHand()
 """Those of this process: item ids of different stacks differ, so all trackers may share it."""

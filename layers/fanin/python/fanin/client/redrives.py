@@ -1,7 +1,6 @@
 """Redriving for people: a call waits until the redrive is finished, and repeats it if its worker has died."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Fanin
@@ -11,8 +10,8 @@ from fanin.domain.paging import pages
 from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
 from fanin.errors import ServiceUnavailable, Throttled
 
-_POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
-_STILL: Final = 150.0
+_POLLS = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
+_STILL = 150.0
 """Seconds without progress after which the call is made again: the worker's lease is over by then."""
 
 

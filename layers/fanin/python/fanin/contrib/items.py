@@ -5,7 +5,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
 
 from fanin.client.tracker import AckPath, Tracker
 from fanin.domain.batch import State
@@ -16,9 +15,9 @@ from fanin.errors import REFUSALS, FaninError, InvalidRequest
 
 logger = logging.getLogger("fanin")
 
-TASK: Final = "fanin-task"
+TASK = "fanin-task"
 """Attribute of a kept message: the name of the task that was called."""
-ENCODING: Final = "fanin-encoding"
+ENCODING = "fanin-encoding"
 
 
 def tell(tracker: Tracker, via: AckPath, mark: Mark) -> FaninError | None:

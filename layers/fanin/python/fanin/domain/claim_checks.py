@@ -5,12 +5,11 @@ Each key says how long its object is kept, and to which item of which batch it b
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from fanin import names
 from fanin.domain.batch import Batch
 
-CONTENT_TYPE: Final = "application/octet-stream"
+CONTENT_TYPE = "application/octet-stream"
 """Content type of an uploaded payload, unless the recipient names one."""
 
 
@@ -46,7 +45,7 @@ class ClaimCheck:
     expires_at: int
 
 
-_DAY_MS: Final = 86_400_000
+_DAY_MS = 86_400_000
 
 
 def claim_key(batch: Batch, ordinal: int, name: str, now: int) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
 
 from fanin.domain.batch import Batch
 from fanin.domain.reports import MissingRange
@@ -148,8 +147,8 @@ class Retry:
     queue: str = ""
 
 
-_RANKS: Final = {severity: rank for rank, severity in enumerate(Severity)}
-_PLACES: Final = {code: place for place, code in enumerate(Code)}
+_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+_PLACES = {code: place for place, code in enumerate(Code)}
 
 
 def most_likely_first(findings: list[Finding]) -> tuple[Finding, ...]:

@@ -314,9 +314,15 @@ class KeyedItems:
     items: tuple[KeyedItem, ...]
 
 
+def digest(content: str | bytes, size: int = 16) -> str:
+    """A short name for a content, of ``size`` bytes as hexadecimal digits."""
+    data = content.encode() if isinstance(content, str) else content
+    return blake2b(data, digest_size=size).hexdigest()
+
+
 def payload_digest(body: str) -> str:
     """The digest of a message's body, for ``ItemKey``."""
-    return blake2b(body.encode(), digest_size=8).hexdigest()
+    return digest(body, 8)
 
 
 def checked_key(key: object) -> str:

@@ -1,12 +1,10 @@
 """Shapes of what every API has: problems (RFC 9457), and the document that describes it."""
 
-from typing import Final
-
 from fanin import names
 from fanin.wire.json_types import BATCH_ID, OBJECT, TEXT, whole
 from fanin.wire.shapes import plain
 
-PROBLEM: Final = plain(
+PROBLEM = plain(
     "Problem",
     {
         "type": TEXT.with_keywords(description=f"{names.PROBLEM_ROOT}<code>, stable"),
@@ -21,4 +19,4 @@ PROBLEM: Final = plain(
     },
     lenient=True,
 )
-DOCUMENT: Final = plain("Document", {"openapi": TEXT, "info": OBJECT, "paths": OBJECT}, lenient=True)
+DOCUMENT = plain("Document", {"openapi": TEXT, "info": OBJECT, "paths": OBJECT}, lenient=True)

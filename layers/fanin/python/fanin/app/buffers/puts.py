@@ -7,7 +7,6 @@ batch before slots are taken there, so that a repeat finds them also after the b
 batch.
 """
 
-import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -114,7 +113,7 @@ class Note(NamedTuple):
         """The key under which the ledger gives out the slots of this round."""
         if not self.round:
             return self.key
-        again = f"put again {self.round} {_digest(self.key)}"
+        again = f"put again {self.round} {ids.digest(json.dumps([self.key]))}"
         if len(self.left) == len(self.items):
             return again
         return f"{again} {'.'.join(map(str, self.left))}"
@@ -152,7 +151,9 @@ class PutKeys:
         """
         count = len(payloads)
         batch_id, nothing, left = entry.buffer.batch_id, ("",) * count, tuple(range(count))
-        note = Note(key.text, _digest(*payloads), nothing, left, batch_id, key.name, key.owner)
+        note = Note(
+            key.text, ids.digest(json.dumps(list(payloads))), nothing, left, batch_id, key.name, key.owner
+        )
         record, wrote = self._write(entry, note)
         if record is None:
             return note
@@ -210,10 +211,6 @@ def _note(asked: Note, record: Record) -> Note:
     kept = {name: record.value[name] for name in _KEPT}
     kept |= {"items": tuple(kept["items"]), "left": tuple(kept["left"])}
     return asked._replace(**kept, version=record.version, new=False)
-
-
-def _digest(*texts: str) -> str:
-    return hashlib.blake2b(json.dumps(texts).encode(), digest_size=16).hexdigest()
 
 
 class Puts:

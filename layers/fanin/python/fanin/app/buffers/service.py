@@ -8,7 +8,6 @@ happen is that the slot of accepted work is freed before the work is done.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from typing import Final
 
 from fanin.app.buffers import deliveries
 from fanin.app.buffers.deliveries import Deliveries
@@ -33,7 +32,7 @@ from fanin.domain.buffer import (
 from fanin.domain.marks import Failure, Mark
 from fanin.errors import GONE, FaninError, InvalidRequest, Throttled
 
-_NAMESPACE: Final = "/buffer-queues"  # in the directory table; the names are URLs
+_NAMESPACE = "/buffer-queues"  # in the directory table; the names are URLs
 
 
 class QueueClaims:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
 from fanin.app.diagnosis.gathering import Facts
 from fanin.domain.batch import Batch, Kind, State
@@ -11,9 +10,9 @@ from fanin.domain.limits import counted
 from fanin.domain.targets import TargetState
 from fanin.wire.json_types import encode_time
 
-_NEAR_MS: Final = 600_000
+_NEAR_MS = 600_000
 """How long before a deadline it is worth saying."""
-_EXACT_FROM: Final = 100
+_EXACT_FROM = 100
 """Items a second from which three digits are less than the whole number."""
 
 

@@ -1,7 +1,6 @@
 """The last attempts at items whose messages died: why they failed, and in which queue."""
 
 from collections.abc import Iterable
-from typing import Final
 
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import RetryRow
@@ -42,7 +41,7 @@ def by_batch(items: Iterable[str]) -> dict[int, dict[str, int]]:
     return named
 
 
-_SENT: Final = 16
+_SENT = 16
 """Notes of what was sent that are read for one batch; most batches have one for each of their queues."""
 
 

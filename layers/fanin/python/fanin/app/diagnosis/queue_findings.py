@@ -1,7 +1,6 @@
 """What queues say about missing items. Counts of SQS are approximate, so most of it is only probable."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from fanin.app.diagnosis.gathering import LAG_MS, Facts
 from fanin.app.ports.queues import Figures, QueueReport
@@ -9,7 +8,7 @@ from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.limits import counted
 from fanin.names import TRACKED_TAG
 
-_LAG: Final = "SQS's counts are approximate, and may be a minute old."
+_LAG = "SQS's counts are approximate, and may be a minute old."
 
 
 def queue_findings(facts: Facts) -> list[Finding]:

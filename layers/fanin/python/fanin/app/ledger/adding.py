@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from fanin.app.ledger.failed import done_among
 from fanin.app.ledger.known_batches import check_issued
@@ -27,7 +26,7 @@ from fanin.errors import (
 
 TRIES = 20
 """Attempts against other producers of the same batch, before the caller is asked to try again."""
-_NOTES: Final = 8
+_NOTES = 8
 """Notes of what was sent that a repeated addition reads: the one that has its items is among the last."""
 
 

@@ -12,7 +12,6 @@ read, too: where they have a clear bit, everything below it is done, whatever it
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Final
 
 from fanin.app.ledger.failed import Held
 from fanin.app.ledger.reading import only_exact
@@ -23,7 +22,7 @@ from fanin.domain.batch import Batch
 from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
 from fanin.domain.tree import positions
 
-MOST_ROWS: Final = 66
+MOST_ROWS = 66
 """How many rows a picture reads at most: at the root the batch, the root, and 64 words below it.
 
 Below the root, the words above take their share. Then the last parts are not read, those that are done first.

@@ -10,7 +10,6 @@ The records are spread over many partitions, since every opening by the library 
 A key belongs to its caller: another caller's record of the same text has another name (``IdempotencyKey``).
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -41,7 +40,7 @@ def draw_id(ports: Ports, now: int, tried: int) -> tuple[int, bytes]:
 
 def namespace_of(key: str) -> str:
     """Where a key is kept in the directory table: one of 256 partitions."""
-    return f"batch-keys/{hashlib.blake2b(key.encode(), digest_size=1).hexdigest()}"
+    return f"batch-keys/{ids.digest(key, 1)}"
 
 
 replayed: Final = ContextVar("replayed", default=False)
@@ -141,7 +140,7 @@ class Reservation:
     @cached_property
     def _digest(self) -> str:
         text = json.dumps(self._request, sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return ids.digest(text)
 
     def _reserved(self, record: Record) -> tuple[int, bytes]:
         """Read the id and the salt of the key's record, and remember the record."""

@@ -7,7 +7,6 @@ workers at one page, one goes on, and both have sent the same messages.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import deque
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from typing import Any, Final, TypeVar
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.ports.records import Record, Records
 from fanin.domain.batch import Batch
+from fanin.domain.ids import digest
 from fanin.domain.paging import pages
 from fanin.domain.redrives import (
     MAX_REFUSALS,
@@ -178,8 +178,7 @@ def prefix_of(request: Redrive) -> str:
         "ranges": sorted({(one.start, one.stop) for one in request.ranges}),
         "queue_url": request.queue_url,
     }
-    digest = hashlib.blake2b(json.dumps(selection, sort_keys=True).encode(), digest_size=8).hexdigest()
-    return f"{REDRIVE}{digest}/"
+    return f"{REDRIVE}{digest(json.dumps(selection, sort_keys=True), 8)}/"
 
 
 def latest(records: Records, batch_id: int, request: Redrive) -> RedriveRun | None:

@@ -5,7 +5,6 @@ DynamoDB takes a thousand write units a second, one for each kilobyte. If all re
 own partition, and as large as they may be, that were five replies a second.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -64,7 +63,7 @@ class Kept(NamedTuple):
     def says(self) -> str:
         """What two replies have in common if they say the same."""
         if self.claim is None:
-            return _digest(_canonical(self.payload))
+            return ids.digest(_canonical(self.payload))
         return self.claim.rpartition("/")[2] if self.size else self.claim
 
 
@@ -144,7 +143,7 @@ class ReplyStore:
             return {"claim": reply.claim}
         text = _canonical(reply.payload)
         if len(text) > INLINE:
-            key = claim_key(batch, ordinal, _digest(text), self._ports.clock.now())
+            key = claim_key(batch, ordinal, ids.digest(text), self._ports.clock.now())
             try:
                 self._ports.claims.put(key, text.encode())
             except (NotConfigured, AccessDenied):
@@ -170,16 +169,12 @@ def _kept(value: Mapping[str, Any]) -> Kept:
 
 
 def _says(reply: Reply) -> str:
-    return reply.claim if reply.claim is not None else _digest(_canonical(reply.payload))
+    return reply.claim if reply.claim is not None else ids.digest(_canonical(reply.payload))
 
 
 def _canonical(payload: Any) -> str:
     """JSON in which equal values are the same text, and others are not: 1, 1.0 and true are three values."""
     return json.dumps(json.loads(json.dumps(payload)), sort_keys=True, separators=(",", ":"))
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 _AHEAD: Final = 6_400

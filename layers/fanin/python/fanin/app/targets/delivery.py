@@ -5,7 +5,6 @@ whose record says that it was told is never told again, whatever jobs come.
 """
 
 from enum import StrEnum
-from typing import Final
 
 from fanin import names
 from fanin.app.attention import look_again
@@ -17,8 +16,8 @@ from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
 from fanin.wire.json_text import compact
 from fanin.wire.json_types import encode_time
 
-_TRIES: Final = 5
-MAX_ERROR: Final = 256
+_TRIES = 5
+MAX_ERROR = 256
 """Characters of an error that are kept."""
 
 

@@ -20,7 +20,7 @@ from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
 from fanin.domain.marks import MAX_HEAVY, Count, Mark, Marked, Receipt
 from fanin.domain.reports import Expired
-from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction
+from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, reads
 from fanin.errors import GONE, BatchClosed, OutcomeUnknown
 from fanin.wire import json_types as t
 from fanin.wire.shapes import plain
@@ -210,10 +210,7 @@ ROUTES: Final = (
         "POST", _EXACT, "carlyleCreateExact", _create_exact, CREATED, body=CREATE, slash=True,
         group=AccessGroup.PRODUCE,
     ),
-    HttpRoute(
-        "GET", f"{_EXACT}/{{batch_id}}", "carlyleGetExact", _get_exact, BATCH,
-        group=AccessGroup.READ,
-    ),
+    reads(f"{_EXACT}/{{batch_id}}", "carlyleGetExact", _get_exact, BATCH),
     HttpRoute(
         "POST", f"{_EXACT}/close/{{batch_id}}", "carlyleCloseExact", _close_exact, CLOSED,
         action=LoggedAction(_closed),
@@ -244,10 +241,9 @@ ROUTES: Final = (
         ESTIMATED_CREATED, body=CREATE, slash=True,
         group=AccessGroup.PRODUCE,
     ),
-    HttpRoute(
-        "GET", f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", _get_estimated,
+    reads(
+        f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", _get_estimated,
         ESTIMATED_BATCH, named=_UUID,
-        group=AccessGroup.READ,
     ),
     HttpRoute(
         "DELETE", f"{_ESTIMATED}/{{batch_id}}", "carlyleDeleteEstimated",

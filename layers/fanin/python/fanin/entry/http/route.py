@@ -166,3 +166,10 @@ class HttpRoute(NamedTuple):
     def matches(self, path: str) -> bool:
         """Whether the path is the route's, to the letter; the method does not matter."""
         return any(re.fullmatch(re.sub(r"\{\w+\}", "[^/\n]+", one), path) for one in self.paths)
+
+
+def reads(
+    path: str, operation: str, act: Callable[[Fanin, HttpRequest], Any], answer: Shape[Any], **more: Any
+) -> HttpRoute:
+    """A route that only reads, and is open to whoever may read."""
+    return HttpRoute("GET", path, operation, act, answer, group=AccessGroup.READ, **more)

@@ -5,9 +5,8 @@ from typing import Final
 
 from fanin import names
 from fanin.app.api import Fanin
-from fanin.domain.access import AccessGroup
 from fanin.entry.http import carlyle_v1
-from fanin.entry.http.route import HttpRequest, HttpRoute
+from fanin.entry.http.route import HttpRequest, HttpRoute, reads
 from fanin.entry.http.v1 import diagnostics, ledger, patterns
 from fanin.wire.json_types import Json
 from fanin.wire.problems import DOCUMENT
@@ -26,7 +25,7 @@ ROUTES: Final[tuple[HttpRoute, ...]] = (
     *patterns.ROUTES,
     *carlyle_v1.ROUTES,
     *(
-        HttpRoute("GET", f"{root}/openapi.json", operation, _document, DOCUMENT, group=AccessGroup.READ)
+        reads(f"{root}/openapi.json", operation, _document, DOCUMENT)
         for root, operation in (("", "getDocument"), (names.API_ROOT, "getV1Document"))
     ),
 )

@@ -1,20 +1,18 @@
 """The routes that people and tools ask about a batch: why it is not finished, its picture, its redrives."""
 
-from typing import Final
-
 from fanin import names
 from fanin.app.api import Diagnostics, Ledger, Redrives
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_redrive
-from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat
+from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat, reads
 from fanin.entry.http.v1.parameters import paged
 from fanin.errors import GONE, ChannelRefused
 from fanin.wire import batches, items, redrives
 from fanin.wire.json_types import NATURAL
 from fanin.wire.picture import PICTURE
 
-_BATCH: Final = f"{names.API_ROOT}/batches/{{batch_id}}"
+_BATCH = f"{names.API_ROOT}/batches/{{batch_id}}"
 
 
 def _only_counts(request: HttpRequest) -> bool:
@@ -22,14 +20,13 @@ def _only_counts(request: HttpRequest) -> bool:
 
 
 # fmt: off
-ROUTES: Final = (
-    HttpRoute(
-        "GET", f"{_BATCH}/picture", "getPicture", Call(Ledger.picture), PICTURE,
+ROUTES = (
+    reads(
+        f"{_BATCH}/picture", "getPicture", Call(Ledger.picture), PICTURE,
         optional={
             "level": NATURAL.with_keywords(description="of the node; 0 shows items; by default the root"),
             "number": NATURAL.with_keywords(default=0, description="of the node on its level"),
         },
-        group=AccessGroup.READ,
     ),
     HttpRoute(
         "POST", f"{_BATCH}/redrive", "redriveBatch",
@@ -38,19 +35,15 @@ ROUTES: Final = (
         action=LoggedAction(of_redrive, unless=_only_counts),
         group=AccessGroup.OPERATE,
     ),
-    HttpRoute(
-        "GET", f"{_BATCH}/redrives", "listRedrives",
+    reads(
+        f"{_BATCH}/redrives", "listRedrives",
         Call(Redrives.redrives), redrives.REDRIVINGS, optional=paged(),
-        group=AccessGroup.READ, also=(AccessGroup.OPERATE,),
+        also=(AccessGroup.OPERATE,),
     ),
-    HttpRoute(
-        "GET", f"{_BATCH}/diagnosis", "diagnoseBatch", Call(Diagnostics.why), items.DIAGNOSIS,
-        group=AccessGroup.READ,
-    ),
-    HttpRoute(
-        "GET", f"{names.API_ROOT}/attention", "listAttention",
+    reads(f"{_BATCH}/diagnosis", "diagnoseBatch", Call(Diagnostics.why), items.DIAGNOSIS),
+    reads(
+        f"{names.API_ROOT}/attention", "listAttention",
         Call(Diagnostics.attention), batches.ATTENTION, optional=paged(),
-        group=AccessGroup.READ,
     ),
     HttpRoute(
         "POST", f"{_BATCH}/sent", "noteSent", Call(Diagnostics.note_sent, "sent"), None, 204, body=items.SENT,

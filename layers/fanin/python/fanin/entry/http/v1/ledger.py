@@ -7,7 +7,7 @@ from fanin.app.api import Ledger
 from fanin.domain.access import AccessGroup
 from fanin.entry.http import results
 from fanin.entry.http.calls import Call
-from fanin.entry.http.route import MAX_MARKS_BODY, HttpRequest, HttpRoute, LoggedAction
+from fanin.entry.http.route import MAX_MARKS_BODY, HttpRequest, HttpRoute, LoggedAction, reads
 from fanin.entry.http.v1.parameters import CURSOR, KEY, batch_made, paged
 from fanin.errors import (
     GONE,
@@ -44,20 +44,16 @@ ROUTES: Final = (
         group=AccessGroup.PRODUCE,
         location=batch_made,
     ),
-    HttpRoute(
-        "GET", _ROOT, "listBatches", Call(Ledger.list), batches.BATCHES, errors=GONE,
+    reads(
+        _ROOT, "listBatches", Call(Ledger.list), batches.BATCHES, errors=GONE,
         optional={
             "state": batches.STATE,
             "user_key": batches.USER_KEY,
             "parent": BATCH_ID,
             **paged(),
         },
-        group=AccessGroup.READ,
     ),
-    HttpRoute(
-        "GET", f"{names.API_ROOT}/counts", "countBatches", Call(Ledger.counts), batches.BATCH_COUNTS,
-        group=AccessGroup.READ,
-    ),
+    reads(f"{names.API_ROOT}/counts", "countBatches", Call(Ledger.counts), batches.BATCH_COUNTS),
     HttpRoute(
         "DELETE", _ROOT, "expireBatches",
         Call(Ledger.expire), batches.EXPIRED, required={"state": batches.STATE, "idle_since": TIME},
@@ -65,13 +61,13 @@ ROUTES: Final = (
         action=LoggedAction(results.of_expiry),
         group=AccessGroup.ADMINISTER,
     ),
-    HttpRoute(
-        "GET", _BATCH, "getBatch", Call(Ledger.status), batches.PROGRESS,
+    reads(
+        _BATCH, "getBatch", Call(Ledger.status), batches.PROGRESS,
         optional={
             "exact": BOOLEAN.with_keywords(default=False),
             "brief": BOOLEAN.with_keywords(default=False, description="read the batch only; count nothing"),
         },
-        group=AccessGroup.READ, also=(AccessGroup.PRODUCE, AccessGroup.CONSUME),
+        also=(AccessGroup.PRODUCE, AccessGroup.CONSUME),
     ),
     HttpRoute(
         "DELETE", _BATCH, "removeBatch", Call(Ledger.remove), batches.EXPIRED,
@@ -93,10 +89,9 @@ ROUTES: Final = (
         errors=(BatchClosed, ItemDone, MaxItemsReached, LimitReached),
         group=AccessGroup.PRODUCE,
     ),
-    HttpRoute(
-        "GET", f"{_BATCH}/keys", "findKey", Call(Ledger.find_key), batches.KEYED_ITEM,
+    reads(
+        f"{_BATCH}/keys", "findKey", Call(Ledger.find_key), batches.KEYED_ITEM,
         required={"key_of_item": batches.KEY_OF_ITEM}, errors=(KeyNotFound,),
-        group=AccessGroup.READ,
     ),
     HttpRoute(
         "POST", f"{_BATCH}/close", "closeBatch", Call(Ledger.close), batches.BATCH,
@@ -121,33 +116,24 @@ ROUTES: Final = (
         action=LoggedAction(results.of_release),
         group=AccessGroup.OPERATE,
     ),
-    HttpRoute(
-        "GET", f"{_BATCH}/missing", "listMissing", Call(Ledger.missing), items.MISSING, optional=paged(),
-        group=AccessGroup.READ, also=(AccessGroup.PRODUCE,),
+    reads(
+        f"{_BATCH}/missing", "listMissing", Call(Ledger.missing), items.MISSING, optional=paged(),
+        also=(AccessGroup.PRODUCE,),
     ),
-    HttpRoute(
-        "GET", f"{_BATCH}/results", "listResults", Call(Ledger.results), items.RESULTS, optional=paged(),
-        group=AccessGroup.READ,
-    ),
-    HttpRoute(
-        "GET", f"{_BATCH}/failures", "listFailures", Call(Ledger.failures), items.FAILED_ITEMS,
+    reads(f"{_BATCH}/results", "listResults", Call(Ledger.results), items.RESULTS, optional=paged()),
+    reads(
+        f"{_BATCH}/failures", "listFailures", Call(Ledger.failures), items.FAILED_ITEMS,
         optional=paged(),
-        group=AccessGroup.READ,
     ),
-    HttpRoute(
-        "GET", f"{_BATCH}/failures/{{ordinal}}", "getFailure", Call(Ledger.failure),
+    reads(
+        f"{_BATCH}/failures/{{ordinal}}", "getFailure", Call(Ledger.failure),
         items.FAILED_MESSAGE, named={"ordinal": NATURAL}, errors=(FailureNotFound,),
-        group=AccessGroup.READ,
     ),
-    HttpRoute(
-        "GET", f"{_BATCH}/errors", "listErrors", Call(Ledger.errors),
+    reads(
+        f"{_BATCH}/errors", "listErrors", Call(Ledger.errors),
         items.ERRORS, optional={"cursor": CURSOR},
-        group=AccessGroup.READ,
     ),
-    HttpRoute(
-        "GET", f"{_BATCH}/targets", "listTargets", Call(Ledger.targets), TARGET_REPORTS,
-        group=AccessGroup.READ,
-    ),
+    reads(f"{_BATCH}/targets", "listTargets", Call(Ledger.targets), TARGET_REPORTS),
     HttpRoute(
         "POST", f"{_BATCH}/targets/redeliver", "redeliverTargets", Call(Ledger.redeliver), TARGET_REPORTS,
         action=LoggedAction(results.of_targets),

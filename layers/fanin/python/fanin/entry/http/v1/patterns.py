@@ -10,7 +10,7 @@ from fanin.domain.access import AccessGroup
 from fanin.domain.buffer import Work
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_buffer, of_deletion
-from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat
+from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat, reads
 from fanin.entry.http.v1.parameters import KEY, paged
 from fanin.errors import (
     GONE,
@@ -60,20 +60,16 @@ ROUTES: Final = (
         action=LoggedAction(of_buffer),
         group=AccessGroup.ADMINISTER,
     ),
-    HttpRoute(
-        "GET", _BUFFER, "getBuffer", Call(Buffers.status), wire.LEVEL, named=_BUFFER_NAME,
+    reads(
+        _BUFFER, "getBuffer", Call(Buffers.status), wire.LEVEL, named=_BUFFER_NAME,
         errors=(BufferNotFound, ChannelRefused),
-        group=AccessGroup.READ,
     ),
     HttpRoute(
         "DELETE", _BUFFER, "deleteBuffer", Call(Buffers.delete), None, 204, named=_BUFFER_NAME,
         action=LoggedAction(),
         group=AccessGroup.ADMINISTER,
     ),
-    HttpRoute(
-        "GET", _BUFFERS, "listBuffers", Call(Buffers.list), wire.BUFFERS, optional=paged(),
-        group=AccessGroup.READ,
-    ),
+    reads(_BUFFERS, "listBuffers", Call(Buffers.list), wire.BUFFERS, optional=paged()),
     HttpRoute(
         "POST", f"{_BUFFER}/put", "putWork",
         Call(Buffers.put, "payloads"), wire.ACCEPTED, 201, body=wire.PUT_WORK, headers=KEY,
@@ -99,10 +95,9 @@ ROUTES: Final = (
         wire.REGISTRATION, body=wire.REGISTER, named=_REGISTRATION_NAMES, errors=(ChannelRefused,),
         group=AccessGroup.CONSUME,
     ),
-    HttpRoute(
-        "GET", _REGISTRATION, "getRegistration", Call(Directory.get),
+    reads(
+        _REGISTRATION, "getRegistration", Call(Directory.get),
         wire.REGISTRATION, named=_REGISTRATION_NAMES, errors=(NotRegistered,),
-        group=AccessGroup.READ,
     ),
     HttpRoute(
         "DELETE", _REGISTRATION, "deregister", Call(Directory.deregister), wire.DELETED,
@@ -110,10 +105,9 @@ ROUTES: Final = (
         action=LoggedAction(of_deletion),
         group=AccessGroup.CONSUME, also=(AccessGroup.OPERATE,),
     ),
-    HttpRoute(
-        "GET", _TOPIC, "listTopic", Call(Directory.page),
+    reads(
+        _TOPIC, "listTopic", Call(Directory.page),
         wire.REGISTRATIONS, named=_TOPIC_NAME, optional={"attributes": wire.ATTRIBUTES, **paged()},
-        group=AccessGroup.READ,
     ),
     HttpRoute(
         "PUT", _ROUTE, "putRoute", Call(Routing.put, "request"), wire.ROUTE, body=wire.PUT_ROUTE,
@@ -121,20 +115,13 @@ ROUTES: Final = (
         action=LoggedAction(),
         group=AccessGroup.ADMINISTER,
     ),
-    HttpRoute(
-        "GET", _ROUTE, "getRoute", Call(Routing.get), wire.ROUTE, named=_ROUTE_NAME,
-        errors=(RouteNotFound,),
-        group=AccessGroup.READ,
-    ),
+    reads(_ROUTE, "getRoute", Call(Routing.get), wire.ROUTE, named=_ROUTE_NAME, errors=(RouteNotFound,)),
     HttpRoute(
         "DELETE", _ROUTE, "deleteRoute", Call(Routing.delete), wire.DELETED, named=_ROUTE_NAME,
         action=LoggedAction(of_deletion),
         group=AccessGroup.ADMINISTER,
     ),
-    HttpRoute(
-        "GET", _ROUTES, "listRoutes", Call(Routing.page), wire.ROUTES, optional=paged(),
-        group=AccessGroup.READ,
-    ),
+    reads(_ROUTES, "listRoutes", Call(Routing.page), wire.ROUTES, optional=paged()),
     HttpRoute(
         "POST", f"{names.API_ROOT}/events", "putEvent", Call(Routing.publish, "event"),
         wire.SENT, 202, body=wire.PUT_EVENT, repeat=Repeat.NEVER,
@@ -146,9 +133,9 @@ ROUTES: Final = (
         group=AccessGroup.PRODUCE,
         location=lambda _, frame: f"{_FRAMES}/{frame.frame_id}",
     ),
-    HttpRoute(
-        "GET", _FRAMES + "/{frame_id}", "getFrame", Call(Frames.status), wire.FRAME, optional=paged(),
-        group=AccessGroup.READ, also=(AccessGroup.PRODUCE,),
+    reads(
+        _FRAMES + "/{frame_id}", "getFrame", Call(Frames.status), wire.FRAME, optional=paged(),
+        also=(AccessGroup.PRODUCE,),
     ),
     HttpRoute(
         "POST", f"{names.API_ROOT}/claims", "claimEnvelopes",
@@ -162,24 +149,18 @@ ROUTES: Final = (
         group=AccessGroup.PRODUCE,
         location=lambda _, scattered: f"{_SCATTERS}/{scattered.batch.batch_id}",
     ),
-    HttpRoute(
-        "GET", _SCATTER, "getScatter", Call(Scatters.status), wire.SCATTERED,
-        group=AccessGroup.READ,
-    ),
-    HttpRoute(
-        "GET", f"{_SCATTER}/replies", "listReplies", Call(Scatters.replies), wire.GATHERED,
+    reads(_SCATTER, "getScatter", Call(Scatters.status), wire.SCATTERED),
+    reads(
+        f"{_SCATTER}/replies", "listReplies", Call(Scatters.replies), wire.GATHERED,
         optional=_REPLIES,
-        group=AccessGroup.READ,
     ),
-    HttpRoute(
-        "GET", f"{_SCATTER}/missing", "listMissingRecipients",
+    reads(
+        f"{_SCATTER}/missing", "listMissingRecipients",
         Call(Scatters.missing_recipients), wire.MISSING_RECIPIENTS, optional=_REPLIES,
-        group=AccessGroup.READ,
     ),
-    HttpRoute(
-        "GET", f"{_SCATTER}/failed", "listFailedRecipients",
+    reads(
+        f"{_SCATTER}/failed", "listFailedRecipients",
         Call(Scatters.failed_recipients), wire.FAILED_RECIPIENTS, optional=_REPLIES,
-        group=AccessGroup.READ,
     ),
     HttpRoute(
         "POST", f"{names.API_ROOT}/replies", "reply",
