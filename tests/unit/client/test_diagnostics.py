@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,7 +34,8 @@ class Failing:
 @pytest.mark.parametrize("error", [Throttled("busy"), RuntimeError("a defect")])
 def test_a_note_that_cannot_be_written_is_logged_and_harms_nothing(error, caplog):
     failing = Failing(error)
-    calls = DiagnosticCalls(lambda: failing)
+    calls = DiagnosticCalls()
+    calls.services = SimpleNamespace(diagnostics=failing)
 
     with caplog.at_level(logging.WARNING, "fanin"):
         calls.note_sent(7, SentItems("q", 0, 1))

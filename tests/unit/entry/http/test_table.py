@@ -14,9 +14,8 @@ from fanin import names
 from fanin.app.api import Buffers, Diagnostics, Directory, Frames, Ledger, Redrives, Routing, Scatters
 from fanin.domain.limits import MAX_PAGE
 from fanin.entry.http.calls import Call
-from fanin.entry.http.route import HttpRoute
+from fanin.entry.http.route import HttpRoute, paged
 from fanin.entry.http.table import ROUTES
-from fanin.entry.http.v1.parameters import paged
 from fanin.errors import STATUS
 from fanin.wire.shapes import SHAPES
 

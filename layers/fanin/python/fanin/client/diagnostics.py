@@ -1,9 +1,9 @@
 """Diagnostics for people, and the notes that producers and consumers make, which never get in their way."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from fanin.app.api import Diagnostics
+from fanin.app.api import Fanin
 from fanin.app.bisect import bisect
 from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
 from fanin.domain.limits import MAX_NOTES
@@ -13,14 +13,9 @@ logger = logging.getLogger("fanin")
 
 
 class DiagnosticCalls:
-    """The calls on diagnostics that every ``Tracker`` has.
+    """The calls on diagnostics that every ``Tracker`` has."""
 
-    Args:
-        diagnostics: gives the service, when it is first needed.
-    """
-
-    def __init__(self, diagnostics: Callable[[], Diagnostics]) -> None:
-        self._diagnostics = diagnostics
+    services: Fanin
 
     def why(self, batch_id: int) -> Diagnosis:
         """Say why a batch is not finished: findings, most likely first, each with what to do.
@@ -34,7 +29,7 @@ class DiagnosticCalls:
         Raises:
             BatchNotFound, BatchGone: the batch does not exist, or is gone.
         """
-        return self._diagnostics().why(batch_id)
+        return self.services.diagnostics.why(batch_id)
 
     def attention(self, *, cursor: str | None = None, limit: int = 100) -> Attention:
         """List the batches that a person should look at: live ones first, the most urgent before others.
@@ -46,7 +41,7 @@ class DiagnosticCalls:
             cursor: of the page before; a page whose cursor is None is the last.
             limit: how many batches a page has at most.
         """
-        return self._diagnostics().attention(cursor=cursor, limit=limit)
+        return self.services.diagnostics.attention(cursor=cursor, limit=limit)
 
     def note_sent(self, batch_id: int, sent: SentItems) -> None:
         """Note that a queue has accepted the messages of some items, so that ``why`` knows where to look.
@@ -55,7 +50,7 @@ class DiagnosticCalls:
         A note that cannot be written is logged, and nothing is raised: the messages are sent.
         """
         try:
-            self._diagnostics().note_sent(batch_id, sent)
+            self.services.diagnostics.note_sent(batch_id, sent)
         except Exception as error:  # noqa: BLE001  whatever it is, the messages are sent
             logger.warning("batch %s: it could not be noted what was sent: %s", batch_id, error)
 
@@ -68,7 +63,8 @@ class DiagnosticCalls:
         for start in range(0, len(retries), MAX_NOTES):
             try:
                 failed = bisect(
-                    retries[start : start + MAX_NOTES], lambda some: self._diagnostics().note_retries(some)
+                    retries[start : start + MAX_NOTES],
+                    self.services.diagnostics.note_retries,
                 )
             except Exception as error:  # noqa: BLE001  whatever it is, the work goes on
                 logger.warning("%d failed attempts could not be noted: %s", len(retries) - start, error)

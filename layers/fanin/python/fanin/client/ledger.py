@@ -31,7 +31,7 @@ from fanin.domain.limits import chunks
 from fanin.domain.marks import batch_of
 from fanin.domain.paging import pages
 from fanin.domain.redrives import OrdinalRange
-from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_verdicts
+from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_expired, merge_verdicts
 from fanin.domain.targets import TargetReport
 from fanin.errors import (
     BatchClosed,
@@ -274,8 +274,7 @@ class LedgerCalls(MarkingCalls):
             idle_since: those without activity since then; a timedelta counts from now, so it is negative.
         """
         of, since = member(State, state), milliseconds(idle_since, self.clock.now())
-        found = list(pages(self.ledger.expire, of, idle_since=since))
-        return Expired(sum(page.batches for page in found), sum(page.items for page in found))
+        return merge_expired(pages(self.ledger.expire, of, idle_since=since))
 
     def remove(self, batch_id: int) -> Expired:
         """Remove one ended batch: it reads as gone from now on. Its end is announced all the same.

@@ -34,7 +34,7 @@ from fanin.domain.targets import TargetReport
 if TYPE_CHECKING:
     from fanin.domain.picture import Picture
 
-_POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
+POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 
 
 class WaitingClock(Protocol):
@@ -104,7 +104,7 @@ class ReadingCalls:
             left = give_up - self.clock.monotonic()
             if left <= 0:
                 raise TimeoutError(f"batch {batch_id} is still {progress.batch.state} after {most} s")
-            self.clock.sleep(min(_POLLS.delay(attempt), left))
+            self.clock.sleep(min(POLLS.delay(attempt), left))
             attempt += 1
         return progress
 

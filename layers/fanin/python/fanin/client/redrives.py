@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from fanin.adapters.backoff import Backoff
 from fanin.app.api import Fanin
 from fanin.client.conversions import selection
-from fanin.client.reading import WaitingClock
+from fanin.client.reading import POLLS, WaitingClock
 from fanin.domain.paging import pages
 from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
 from fanin.errors import ServiceUnavailable, Throttled
 
-_POLLS = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 _STILL = 150.0
 """Seconds without progress after which the call is made again: the worker's lease is over by then."""
 
@@ -71,7 +69,7 @@ class RedriveCalls:
         while wait and not seen.finished and not request.dry_run:
             if progress is not None:
                 progress(seen)
-            clock.sleep(_POLLS.delay(tries))
+            clock.sleep(POLLS.delay(tries))
             tries += 1
             now = self._look(batch_id, seen)
             if now != seen:

@@ -93,7 +93,6 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
     ) -> None:
         StackConnection.__init__(self, services, sqs, ack_queue_url, clock)
         LedgerCalls.__init__(self, services.ledger, self.clock)
-        DiagnosticCalls.__init__(self, lambda: self.services.diagnostics)
         # Of an item that adds to its batch only the limit of that is looked at, which never changes.
         self._row = lru_cache(1_000)(lambda batch_id: self.ledger.status(batch_id, brief=True).batch)
 

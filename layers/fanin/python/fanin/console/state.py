@@ -24,7 +24,7 @@ from fanin.console.sessions import Sessions, form_token, keep
 from fanin.domain.access import AccessGroup
 from fanin.domain.latest import Latest
 from fanin.entry.http.table import route_of
-from fanin.errors import STATUS, BatchNotFound, FaninError, InvalidRequest
+from fanin.errors import BatchNotFound, FaninError, InvalidRequest
 from fanin.wire.actions import Caller, CallerKind
 
 ENTRIES: Final = 64
@@ -171,9 +171,7 @@ def live_of(path: str, view: Callable[[Request], View]) -> Route:
 
 def status_of(error: FaninError) -> int:
     """The status of HTTP that a page about an error has."""
-    return next(
-        (STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR
-    )
+    return error.status or HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 _DIGITS: Final = 16

@@ -310,6 +310,12 @@ class Expired:
     cursor: str | None = None
 
 
+def merge_expired(pages: Iterable[Expired]) -> Expired:
+    """How many batches several pages have expired, with how many items."""
+    found = list(pages)
+    return Expired(sum(page.batches for page in found), sum(page.items for page in found))
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The result of verifying a batch.

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from threading import Lock
 from typing import TypeVar
 
+from fanin.app.fresh import FRESH_MS
 from fanin.app.ports.batches import Activity, BatchStore
 from fanin.app.ports.system import Clock
 from fanin.domain.batch import LIVE, Batch
@@ -23,22 +24,18 @@ class KnownBatches:
 
     Most of a row never changes (salt, mode, limits), ``items`` only grows, and a state only moves forward.
     So an old row is safe to work with, as long as code that depends on the batch *not* having closed calls
-    ``refresh`` first. Rows of live batches are read again after ``fresh_ms``, so that a process notices
+    ``refresh`` first. Rows of live batches are read again after ``FRESH_MS``, so that a process notices
     batches that ended by themselves.
 
     Args:
         batches: where rows are read.
         clock: tells the age of a remembered row.
-        fresh_ms: how long a live row is taken from the cache.
         capacity: rows kept; the oldest is dropped first.
     """
 
-    def __init__(
-        self, batches: BatchStore, clock: Clock, *, fresh_ms: int = 30_000, capacity: int = 10_000
-    ) -> None:
+    def __init__(self, batches: BatchStore, clock: Clock, *, capacity: int = 10_000) -> None:
         self._batches = batches
         self._clock = clock
-        self._fresh_ms = fresh_ms
         self._rows = Latest[int, tuple[int, Batch]](capacity)
         self._lock = Lock()
 
@@ -120,7 +117,7 @@ class KnownBatches:
         rows: dict[int, Batch | FaninError] = {}
         for batch_id in batch_ids:
             known = self._rows.get(batch_id)
-            if known and (known[1].state.terminal or now - known[0] < self._fresh_ms):
+            if known and (known[1].state.terminal or now - known[0] < FRESH_MS):
                 rows[batch_id] = _unexpired(known[1], now)
         if unknown := [batch_id for batch_id in batch_ids if batch_id not in rows]:
             rows |= self._look_up(unknown)

@@ -59,39 +59,6 @@ class SetAside:
     reason: str
 
 
-def bounds_of(max_envelopes: int, max_bytes: int) -> BufferUsage:
-    """What a buffer may hold.
-
-    Raises:
-        InvalidRequest: a bound is not a whole number from 1.
-    """
-    return BufferUsage(
-        limits.whole("max_envelopes", max_envelopes, 1, _LARGEST),
-        limits.whole("max_bytes", max_bytes, 1, _LARGEST),
-    )
-
-
-def usage_with(usage: BufferUsage, size: int, bounds: BufferUsage) -> BufferUsage:
-    """Add one payload to what a buffer holds.
-
-    Args:
-        usage: what it holds.
-        size: bytes of the payload.
-        bounds: what it may hold.
-
-    Raises:
-        BufferFull: it may not hold so much.
-    """
-    more = BufferUsage(usage.envelopes + 1, usage.bytes + size)
-    if more.envelopes > bounds.envelopes or more.bytes > bounds.bytes:
-        raise BufferFull(
-            f"the repeat buffer holds {usage.envelopes} envelopes of {usage.bytes} bytes and may hold "
-            f"{bounds.envelopes} of {bounds.bytes}; wait until receivers have caught up",
-            retry_after=1,
-        )
-    return more
-
-
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS envelopes (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -144,7 +111,10 @@ class SqliteRepeatBuffer:
         power_safe: bool = False,
     ) -> None:
         self._path = path
-        self._bounds = bounds_of(max_envelopes, max_bytes)
+        self._bounds = BufferUsage(
+            limits.whole("max_envelopes", max_envelopes, 1, _LARGEST),
+            limits.whole("max_bytes", max_bytes, 1, _LARGEST),
+        )
         self._lock = RLock()
         with self._translated():
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -171,7 +141,14 @@ class SqliteRepeatBuffer:
         """
         check_content_type(content_type)
         with self._lock:
-            usage = usage_with(self._usage, len(payload), self._bounds)
+            held, bounds = self._usage, self._bounds
+            usage = BufferUsage(held.envelopes + 1, held.bytes + len(payload))
+            if usage.envelopes > bounds.envelopes or usage.bytes > bounds.bytes:
+                raise BufferFull(
+                    f"the repeat buffer holds {held.envelopes} envelopes of {held.bytes} bytes and may hold "
+                    f"{bounds.envelopes} of {bounds.bytes}; wait until receivers have caught up",
+                    retry_after=1,
+                )
             self._write(
                 ("INSERT INTO envelopes (content_type, payload) VALUES (?, ?)", (content_type, payload))
             )

@@ -19,7 +19,8 @@ from fanin.domain.access import AccessGroup
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
 from fanin.domain.marks import MAX_HEAVY, Count, Mark, Marked, Receipt
-from fanin.domain.reports import Expired
+from fanin.domain.paging import pages
+from fanin.domain.reports import Expired, merge_expired
 from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, reads
 from fanin.errors import GONE, BatchClosed, OutcomeUnknown
 from fanin.wire import json_types as t
@@ -123,19 +124,12 @@ def _delete_closed(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Remove batches that are not open, or orphan them, if they had no activity since then."""
     since = _since(request)
     # Ended batches first, so that those which this call ends are left for the next one to remove.
-    parts = [_expire(fanin, state, since) for state in _ENDED_THEN_CLOSED]
-    return _removed(Expired(sum(part.batches for part in parts), sum(part.items for part in parts)))
+    return _removed(merge_expired(_expire(fanin, state, since) for state in _ENDED_THEN_CLOSED))
 
 
 def _expire(fanin: Fanin, state: State, since: int) -> Expired:
     """All pages, since this API has no cursor."""
-    batches = items = 0
-    cursor: str | None = None
-    while True:
-        page = fanin.ledger.expire(state, idle_since=since, cursor=cursor)
-        batches, items, cursor = batches + page.batches, items + page.items, page.cursor
-        if cursor is None:
-            return Expired(batches, items)
+    return merge_expired(pages(fanin.ledger.expire, state, idle_since=since))
 
 
 def _removed(expired: Expired) -> t.Json:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain import limits
 from fanin.domain.access import AccessGroup, Principal
 from fanin.domain.ids import parse_batch_id
 from fanin.errors import GONE, FaninError
-from fanin.names import IDEMPOTENCY_HEADER
-from fanin.wire.json_types import IDEMPOTENCY_KEY, Json, JsonType
+from fanin.wire.json_types import IDEMPOTENCY_KEY, Json, JsonType, text, whole
 from fanin.wire.shapes import Shape
 
 if TYPE_CHECKING:  # the record of an action is imported with the first of them, and the library has no events
@@ -67,7 +67,7 @@ class HttpRequest(NamedTuple):
     @property
     def key(self) -> str | None:
         """The caller's idempotency key."""
-        header = self.headers.get(IDEMPOTENCY_HEADER)
+        header = self.headers.get(names.IDEMPOTENCY_HEADER)
         return None if header is None else IDEMPOTENCY_KEY.decode(header)
 
 
@@ -173,3 +173,17 @@ def reads(
 ) -> HttpRoute:
     """A route that only reads, and is open to whoever may read."""
     return HttpRoute("GET", path, operation, act, answer, group=AccessGroup.READ, **more)
+
+
+CURSOR: Final = text(least=1).with_keywords(description="of the page before; without one, the first page")
+KEY: Final = {names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY}
+
+
+def batch_made(_: HttpRequest, made: Any) -> str:
+    """The path of the batch that a call has opened, or has added items to."""
+    return f"{names.API_ROOT}/batches/{made.batch_id}"
+
+
+def paged(most: int = limits.MAX_PAGE, default: int = 100) -> dict[str, JsonType[Any]]:
+    """Query parameters of a listing."""
+    return {"cursor": CURSOR, "limit": whole(1, most).with_keywords(default=default)}

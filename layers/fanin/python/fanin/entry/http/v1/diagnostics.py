@@ -5,8 +5,7 @@ from fanin.app.api import Diagnostics, Ledger, Redrives
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_redrive
-from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat, reads
-from fanin.entry.http.v1.parameters import paged
+from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat, paged, reads
 from fanin.errors import GONE, ChannelRefused
 from fanin.wire import batches, items, redrives
 from fanin.wire.json_types import NATURAL

@@ -7,8 +7,17 @@ from fanin.app.api import Ledger
 from fanin.domain.access import AccessGroup
 from fanin.entry.http import results
 from fanin.entry.http.calls import Call
-from fanin.entry.http.route import MAX_MARKS_BODY, HttpRequest, HttpRoute, LoggedAction, reads
-from fanin.entry.http.v1.parameters import CURSOR, KEY, batch_made, paged
+from fanin.entry.http.route import (
+    CURSOR,
+    KEY,
+    MAX_MARKS_BODY,
+    HttpRequest,
+    HttpRoute,
+    LoggedAction,
+    batch_made,
+    paged,
+    reads,
+)
 from fanin.errors import (
     GONE,
     BatchClosed,

@@ -10,8 +10,7 @@ from fanin.domain.access import AccessGroup
 from fanin.domain.buffer import Work
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_buffer, of_deletion
-from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat, reads
-from fanin.entry.http.v1.parameters import KEY, paged
+from fanin.entry.http.route import KEY, HttpRequest, HttpRoute, LoggedAction, Repeat, paged, reads
 from fanin.errors import (
     GONE,
     BatchGone,
