@@ -1,16 +1,16 @@
 """What a micro-batch of few rows brings to the driver, counted on Spark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pyspark.sql import SparkSession
 
 from fanin.spark.ack import coalescing
 from fanin.spark.ack.input_schema import InputSchema
-from tests.spark.given import Given, batch
+from fanin.spark.runtime.rejects import EVERY
+from tests.spark.given import Given, batch, block
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +59,16 @@ def test_rows_without_a_partition_are_no_rows(spark: SparkSession, tmp_path: Pat
 
     assert found is not None
     assert (found.rows, found.marks.num_rows, found.rejects) == (0, 0, [])
+
+
+def test_other_columns_may_have_the_names_that_tasks_use(spark: SparkSession) -> None:
+    # Given an item in a row with other columns, one of which tasks would take for what is wrong with it
+    item = f"{block(batch(7, 9), 0, 9).prefix}:5"
+    rows = spark.createDataFrame([(item, 1, "3")], "item string, values int, odd string")
+    given = coalescing.Given(rows, Mock(), "", "", None, (), EVERY)
+
+    named, schema, _ = given.named()
+    found = coalescing.coalesce_few(named, schema, Given((batch(7, 9),)))
+
+    assert found is not None
+    assert (found.marks.num_rows, found.rejects) == (1, [])

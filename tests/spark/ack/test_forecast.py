@@ -1,7 +1,5 @@
 """How many words a run would write, counted by Spark."""
 
-from __future__ import annotations
-
 from pyspark.sql import SparkSession
 
 from fanin.spark.ack.forecast import words_above

@@ -1,7 +1,5 @@
 """Which rows of a run with totals count, with what they bring, and why others are left out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

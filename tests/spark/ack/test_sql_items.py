@@ -1,7 +1,5 @@
 """What rows name, split and resolved in Spark SQL."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Files and rows give the same marks and rejects, whatever the input and its partitions."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path

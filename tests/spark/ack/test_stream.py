@@ -1,7 +1,5 @@
 """How the partitions of a micro-batch are read, on Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Columns of totals: which values count, and which names and types a total may have."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exports as a job reads them: exactly what the manifest names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pyspark.sql import SparkSession

@@ -1,7 +1,5 @@
 """The tree in SQL, against the tree of the domain."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.sql import SparkSession
 

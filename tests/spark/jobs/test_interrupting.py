@@ -1,7 +1,5 @@
 """Ctrl-C ends a job with a summary that says so, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Acknowledging in bulk on the stack: every item is done once, whatever dies or is repeated."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

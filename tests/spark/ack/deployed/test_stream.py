@@ -1,7 +1,5 @@
 """Acknowledging the micro-batches of a stream on the stack."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a dataset brings to the totals of batches on the stack: the values of each item once."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

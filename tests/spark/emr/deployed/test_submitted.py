@@ -1,7 +1,5 @@
 """Jobs that spark-submit runs from the package, the stack there."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

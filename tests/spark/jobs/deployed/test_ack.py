@@ -1,7 +1,5 @@
 """The ack job on the stack: what it says, what it leaves out, and what it makes of odd input."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

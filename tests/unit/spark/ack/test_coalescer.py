@@ -1,7 +1,5 @@
 """Tasks that coalesce and merge, called without Spark: rows become the minimal cover, or rejects."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

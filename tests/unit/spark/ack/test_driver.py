@@ -1,7 +1,5 @@
 """Arguments as people give them, or refused before anything is read; a run itself is tested on Spark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

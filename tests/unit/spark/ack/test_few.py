@@ -1,7 +1,5 @@
 """A few rows as tasks and the driver coalesce them, without Spark."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -61,7 +59,7 @@ def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch: pytest
     # Given a row to mark, and one that is left out
     left_out = {"value": "x", "reason": "malformed", "detail": "why"}
     found = coalescing.Few(2, [left_out])
-    rows = SimpleNamespace(columns=["item"], schema=None, sparkSession=FileSystem().session())
+    rows = Mock(columns=["item"], schema=None, sparkSession=FileSystem().session())
     monkeypatch.setattr(coalescing, "with_names", lambda rows, _names: rows)
     monkeypatch.setattr(coalescing, "coalesce_few", lambda *_: found)
     monkeypatch.setattr(coalescing, "check_columns", lambda *_: ())

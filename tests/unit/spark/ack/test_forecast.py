@@ -1,7 +1,5 @@
 """What a run would cost, from what was counted."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Checks of what the service issued: each prefix once, each batch as seldom as possible."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 import pytest

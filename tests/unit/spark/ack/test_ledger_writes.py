@@ -1,7 +1,5 @@
 """What the tasks write to a ledger, here in memory, and what they say they did."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Item ids split in numpy, against a regular expression."""
 
-from __future__ import annotations
-
 import re
 
 import pyarrow as pa

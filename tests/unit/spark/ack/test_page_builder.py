@@ -1,7 +1,5 @@
 """Building pages: every item once, every repeat given, in any order and spread, and within bounded memory."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Parquet files divided among tasks, and read by them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Words that are done are left out, and nothing else is."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Sequence
 

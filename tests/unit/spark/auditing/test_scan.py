@@ -1,7 +1,5 @@
 """What a task that scans asks of DynamoDB, page by page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from typing import Any

@@ -1,7 +1,5 @@
 """What the tasks that verify say about a batch."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

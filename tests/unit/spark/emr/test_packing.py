@@ -1,7 +1,5 @@
 """The package as one zip."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

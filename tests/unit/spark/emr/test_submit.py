@@ -1,7 +1,5 @@
 """Jobs on EMR Serverless, every request held to botocore's model of the service."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator

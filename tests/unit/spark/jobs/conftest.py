@@ -1,7 +1,5 @@
 """Jobs without a session of Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Arguments of jobs that read datasets."""
 
-from __future__ import annotations
-
 import argparse
 
 import pytest

@@ -1,7 +1,5 @@
 """Arguments of the fan-out job, and the fan-out that they ask for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

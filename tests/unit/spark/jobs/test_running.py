@@ -1,7 +1,5 @@
 """How a job ends without a session of Spark; the rest is tested on Spark."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """The summary that a job prints, and leaves in its folder."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable

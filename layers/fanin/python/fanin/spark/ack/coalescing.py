@@ -62,10 +62,12 @@ class Given(NamedTuple):
     small: bool = False
 
     def named(self) -> tuple[DataFrame, InputSchema, tuple[str, ...]]:
-        """The rows, how they name items, and the names of totals, each of which is a column."""
+        """The columns that count, how they name items, and the names of totals, each of which is a column."""
         rows = with_names(self.rows, ["item", "batch_id", "ordinal", "reason", *self.totals])
         totals = check_columns(self.totals, rows.schema)
-        return rows, InputSchema.of(rows.columns, self.batch_id), totals
+        schema = InputSchema.of(rows.columns, self.batch_id)
+        reason = ["reason"] if "reason" in rows.columns else []
+        return rows.select(*schema.columns, *reason, *totals), schema, totals
 
 
 def given_of(
@@ -126,11 +128,9 @@ def coalesce(given: Given) -> Coalesced:
     for folder in work:
         check_replaceable(spark, folder)
     rows, schema, totals = given.named()
-    reasons = "reason" in rows.columns
     if given.files and not totals and given.files.readable(schema):
-        pages = pages_from_files(spark, given.files, schema, batches, reasons=reasons)
+        pages = pages_from_files(spark, given.files, schema, batches, reasons="reason" in rows.columns)
     else:
-        rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
         pages = pages_from_rows(normalize(rows, schema, totals), schema, batches, totals)
         pages = replace_dataset(pages, f"{given.work}/pages")
     merged = replace_dataset(merge(pages, schema, batches), f"{given.work}/merged")
