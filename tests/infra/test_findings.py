@@ -35,6 +35,7 @@ def nag(app: cdk.App) -> None:
     cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
 
 
+@pytest.mark.soak
 def test_cdk_nag_and_cfn_lint_find_nothing_in_the_app_with_everything(tmp_path):
     # Given the command that the CDK runs, with another prefix in the context
     command = json.loads((ROOT / "cdk.json").read_text())["app"]

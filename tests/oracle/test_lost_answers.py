@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+import boto3
 import botocore.endpoint
 import pytest
 
@@ -27,10 +28,11 @@ TABLES = ("batches", "words", "parts", "directory")
 
 @dataclass(frozen=True)
 class Stage:
-    """A store behind a proxy, and the connection that a deployed function would have to it."""
+    """A store behind a proxy, the connection that a deployed function would have to it, and one around it."""
 
     proxy: LosingProxy
     connection: Connection
+    around: Connection
 
     def play(
         self, case: UseCase, lost: int | None, *, meanwhile: bool = False
@@ -47,7 +49,7 @@ class Stage:
         """
         prefix, memory = f"test-{uuid4().hex[:12]}", Memory(clock=FixedClock())
         self.proxy.lose(None)
-        create_tables(self.connection, prefix)
+        create_tables(self.around, prefix)
         stores = on_tables(self.connection, prefix, memory.clock)  # type: ignore[arg-type]
         scene = Scene(memory, Services(ports_on(memory, stores)))
         act = case.given(scene)
@@ -66,7 +68,7 @@ class Stage:
     def left(self, prefix: str, memory: Memory) -> dict[str, Any]:
         """All rows, without the versions that a repeat raises; queues, jobs, alarms and rules."""
         rows = {
-            table: sorted(map(_plain, self.connection.client.scan(TableName=f"{prefix}-{table}")["Items"]))
+            table: sorted(map(_plain, self.around.client.scan(TableName=f"{prefix}-{table}")["Items"]))
             for table in TABLES
         }
         queues = {url: [sent.body for sent in queue] for url, queue in memory.channels.queues.items()}
@@ -93,7 +95,8 @@ def stage(second_store: str) -> Iterator[Stage]:
         patch.setattr(botocore.endpoint, "time", Instant)
         connection = Connection(backoff=Backoff(base=0.001))
         _ = connection.client, connection.once
-        yield Stage(proxy, connection)
+        around = Connection(lambda: boto3.client("dynamodb", endpoint_url=second_store))
+        yield Stage(proxy, connection, around)
 
 
 class Instant:

@@ -32,7 +32,7 @@ from fanin.errors import Throttled
 from fanin.wire.messages import unpack
 from tests.stateful import raw_parts
 from tests.stateful.actors import Actor
-from tests.stateful.model import Model, ordinal_of, require
+from tests.stateful.model import Broken, Model, ordinal_of, require
 from tests.stateful.redrives import watch
 from tests.stateful.scheduler import Scheduler
 
@@ -301,7 +301,8 @@ class FailuresSimulation:
             notes = raw_parts.notes(self.memory, batch_id)
             for ordinal in self.failed(row) | self.held(row):
                 note = notes.get(ordinal)
-                require(note is not None and self.message(batch_id, note), f"{ordinal} of {row}: {note}")
+                if note is None or not self.message(batch_id, note):
+                    raise Broken(f"{ordinal} of {row}: {note}")
 
     def message(self, batch_id: int, note: FailureRow) -> KeptMessage | None:
         if note.kept == IN_ROW:

@@ -96,16 +96,9 @@ class HoldSimulation:
         if not self.holds:
             return set()
         notes = raw_parts.notes(self.memory, self.batch_id)
-        marked = self.model.marked(self.row())
-        return {
-            ordinal
-            for ordinal, note in notes.items()
-            if ordinal not in marked
-            and (
-                (taken := raw_parts.redriven(self.memory, self.batch_id, ordinal)) is None
-                or note.failed_at > taken.failed_at
-            )
-        }
+        pending = notes.keys() - self.model.marked(self.row())
+        taken = raw_parts.redriven(self.memory, self.batch_id, pending)
+        return {n for n in pending if n not in taken or notes[n].failed_at > taken[n].failed_at}
 
     def only_held(self) -> bool:
         """Whether items are pending, and all of them are held."""
@@ -118,8 +111,9 @@ class HoldSimulation:
         if self.batch_id not in self.model.rows:
             return
         row, held = self.row(), self.held()
-        self.waited |= row.waited_for and self.only_held()
-        require(self.waited or not row.waiting_at, f"{row} is told as waiting, and was not")
+        self.waited = self.waited or (row.waited_for and self.only_held())
+        if row.waiting_at:
+            require(self.waited, f"{row} is told as waiting, and was not")
         if self.tolerance is None:
             return
         failed = len(self.model.failed(row)) + len(held)

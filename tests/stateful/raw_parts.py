@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from copy import copy
 
 from fanin.adapters.memory import Accesses, Memory, MemoryParts
@@ -21,8 +22,8 @@ def message(memory: Memory, batch_id: int, ordinal: int) -> bytes | None:
     return _apart(memory).messages(batch_id, [ordinal]).get(ordinal)
 
 
-def redriven(memory: Memory, batch_id: int, ordinal: int) -> Redriven | None:
-    return _apart(memory).redriven(batch_id, [ordinal]).get(ordinal)
+def redriven(memory: Memory, batch_id: int, ordinals: Iterable[int]) -> Mapping[int, Redriven]:
+    return _apart(memory).redriven(batch_id, list(ordinals))
 
 
 def all_redriven(memory: Memory) -> list[Redriven]:
@@ -33,8 +34,7 @@ def all_redriven(memory: Memory) -> list[Redriven]:
         for part in rows
         if part.startswith("redriven/")
     ]
-    found = (redriven(memory, *place) for place in places)
-    return [one for one in found if one is not None]
+    return [one for batch_id, n in places for one in redriven(memory, batch_id, [n]).values()]
 
 
 def results(memory: Memory, batch_id: int, items: int) -> dict[int, ResultRow]:

@@ -263,7 +263,7 @@ class SendersSimulation:
 
     def removed_since(self, batch_id: int, ordinal: int) -> bool:
         """Whether the last item under which a failure was sent is in a batch that was removed."""
-        while mark := raw_parts.redriven(self.memory, batch_id, ordinal):
+        while mark := raw_parts.redriven(self.memory, batch_id, [ordinal]).get(ordinal):
             block, ordinal = ids.parse_item(mark.item)
             batch_id = block.batch_id
         return batch_id in self.removed
