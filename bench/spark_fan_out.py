@@ -18,10 +18,10 @@ from bench.comparison import Strategy, compared
 from bench.figures import Figure
 from fanin.domain.limits import chunks
 from fanin.local import down, environment, up
-from fanin.spark.fanout import bodies
-from fanin.spark.fanout.bodies import BODY
+from fanin.spark.fanout.bodies import BODY, of_rows
 from fanin.spark.fanout.driver import fan_out
 from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 
@@ -98,7 +98,8 @@ def _plain(spark: SparkSession, service: Service, dataset: Dataset, root: Path, 
                 sent += sum(pool.map(request, chunks(page.column(0).to_pylist(), max_items=10)))
         yield pa.RecordBatch.from_pydict({"sent": [sent]})
 
-    messages = bodies.read(spark, dataset).rows.select(BODY)
+    opened = open_input(spark, dataset, fields=[])
+    messages = of_rows(opened.rows, format_=opened.format).select(BODY)
     path = str(root / uuid.uuid4().hex)
     messages.mapInArrow(task, "sent long").write.parquet(path)
     (row,) = spark.read.parquet(path).agg({"sent": "sum"}).collect()

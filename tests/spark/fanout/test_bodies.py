@@ -17,16 +17,22 @@ from fanin.client.sqs import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime import rejects
 from tests.spark.datasets import undecodable
 from tests.spark.setting import setting
+
+
+def read(spark: SparkSession, dataset: Dataset, body: str | None = None) -> DataFrame:
+    opened = open_input(spark, dataset, fields=[] if body is None else [body])
+    return bodies.of_rows(opened.rows, body, opened.format)
 
 
 def split(
     spark: SparkSession, dataset: Dataset, body: str | None = None
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """The bodies of a dataset, and the values and reasons of what was left out; sorted."""
-    rows = bodies.read(spark, dataset, body).rows
+    rows = read(spark, dataset, body)
     assert rows.schema.names == [bodies.BODY, *rejects.SCHEMA.names]
     found = rows.collect()
     assert all((row["body"] is None) == (row["reason"] is not None) for row in found)
@@ -138,7 +144,7 @@ def test_a_number_that_is_not_finite_says_so(spark: SparkSession, tmp_path: Path
     (tmp_path / "rows.csv").write_text("n;x\n1; 1e39\n2;1e38\n")
     dataset = Dataset(tmp_path / "rows.csv", schema="n int, X float", delimiter=";", quote="")
 
-    (left,) = bodies.read(spark, dataset).rows.where("reason IS NOT NULL").collect()
+    (left,) = read(spark, dataset).where("reason IS NOT NULL").collect()
 
     assert left["value"] == "1; 1e39"
     assert left["detail"] == "a number is not finite, or too large for its column's type"
@@ -205,7 +211,7 @@ def test_text_of_parquet_that_is_not_utf8_is_left_out_wherever_it_is(
     pq.write_table(pa.table({"n": range(6), "text": column, **nested}), tmp_path / "rows.parquet")
 
     # When rows are sent, then the one that is text goes out, and the others say which column is not
-    found = bodies.read(spark, Dataset(tmp_path / "rows.parquet")).rows.collect()
+    found = read(spark, Dataset(tmp_path / "rows.parquet")).collect()
     assert [json.loads(row["body"])["n"] for row in found if row["reason"] is None] == [5]
     assert [row["detail"] for row in found[:5]] == [
         f"the column {name} has bytes that are not UTF-8" for name in ("text", "list", "struct", "map", "map")
@@ -224,7 +230,7 @@ def test_a_map_whose_keys_json_has_no_form_for_is_refused(
     dataset = parquet(rows, tmp_path)
 
     with pytest.raises(InvalidRequest, match=r"the column deep has a map whose keys are of the type"):
-        bodies.read(spark, dataset)
+        read(spark, dataset)
     with pytest.raises(InvalidRequest, match="the column deep"):
         bodies.with_body(rows)
     assert split(spark, dataset, "id") == ([], [])
@@ -312,7 +318,7 @@ def test_a_dataset_that_cannot_be_read_is_refused(
     path = parquet(spark.range(1), tmp_path).path
 
     with pytest.raises(InvalidRequest, match=message):
-        bodies.read(spark, Dataset(**{"path": path, **dataset}), "missing")
+        read(spark, Dataset(**{"path": path, **dataset}), "missing")
 
 
 def test_a_frame_gets_its_rows_as_bodies(spark: SparkSession) -> None:

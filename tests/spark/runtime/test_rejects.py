@@ -9,7 +9,6 @@ from pyspark.sql import SparkSession
 from fanin.errors import InvalidRequest, TooManyRejects
 from fanin.spark.runtime import datasets
 from fanin.spark.runtime.rejects import (
-    ANY,
     SCHEMA,
     Reason,
     RejectLimit,
@@ -69,7 +68,7 @@ def test_too_many_rejects_say_why(spark: SparkSession, tmp_path: Path) -> None:
     # When all rows are rejects, then the error counts the reasons, shows the commonest that is not harmless,
     # and has better advice than a higher limit
     with pytest.raises(TooManyRejects) as refused:
-        ANY.check(counted, 3, folder, spark)
+        RejectLimit().check(counted, 3, folder, spark)
     told = str(refused.value)
     assert told.startswith("3 of 3 rows are rejects")
     assert ": 2 malformed, 1 null, besides 9 duplicate. Nothing else was written." in told

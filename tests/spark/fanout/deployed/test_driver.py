@@ -199,7 +199,7 @@ class TestJob:
             fan_out(dataset, **first | {"staging": tmp_path / "other"})
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
             fan_out(dataset, **first, user_key="other")
-        other = rf"--body was left out, and is now 'id'\. .*`fanin cancel {batch_id}` ends it"
+        other = rf"body was None, and is now 'id'\. .*`fanin cancel {batch_id}` ends it"
         with pytest.raises(InvalidRequest, match=other):
             fan_out(dataset, **first, body="id")
         assert waiting(queue) == 3

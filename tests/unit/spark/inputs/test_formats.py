@@ -81,7 +81,7 @@ def test_a_description_has_every_option_as_json() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (("rows", "xml"), "there is no format 'xml'; name one of parquet, csv, "),
+        (("rows", "xml"), "'xml' is not a DatasetFormat: name one of parquet, csv, "),
         ((7,), "the path of a dataset must be a path, such as .* not 7"),
         (("",), "must be a path"),
         ((Path("s3://lake/rows"),), "a Path has one slash; give the text s3://lake/rows"),

@@ -7,7 +7,7 @@ import pytest
 from fanin.spark.inputs.formats import Dialect
 from fanin.spark.jobs import ack
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of, names_of_totals
-from fanin.spark.runtime.rejects import ANY
+from fanin.spark.runtime.rejects import RejectLimit
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
 
 def test_without_arguments_everything_is_by_default(parser: argparse.ArgumentParser) -> None:
     options = parser.parse_args([])
-    assert (options.format, dialect_of(options), options.max_rejects) == (None, Dialect(), ANY)
+    assert (options.format, dialect_of(options), options.max_rejects) == (None, Dialect(), RejectLimit())
 
 
 @pytest.mark.parametrize(

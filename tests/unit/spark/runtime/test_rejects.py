@@ -9,7 +9,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.rejects import ANY, MOST_SHOWN, Reject, RejectLimit, commonest, write_few_rejects
+from fanin.spark.runtime.rejects import MOST_SHOWN, Reject, RejectLimit, commonest, write_few_rejects
 from fanin.spark.runtime.unreadable import MARK, UNREADABLE, WRONG_COLUMNS
 from tests.unit.spark.runtime.file_systems import FileSystem
 
@@ -83,8 +83,8 @@ def test_anything_else_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("limit", "rejected", "enough"),
     [
-        (ANY, {"null": 99}, True),
-        (ANY, {"null": 60, "malformed": 40}, False),
+        (RejectLimit(), {"null": 99}, True),
+        (RejectLimit(), {"null": 60, "malformed": 40}, False),
         (RejectLimit(count=3), {"null": 3}, True),
         (RejectLimit(count=3), {"null": 2, "gone": 2}, False),
         (RejectLimit(count=0), {}, True),
@@ -110,7 +110,7 @@ def test_as_many_rejects_as_the_share_says_are_enough(percent: int) -> None:
 
 
 def test_a_dataset_without_rows_has_no_rejects() -> None:
-    assert ANY.allows({}, 0)
+    assert RejectLimit().allows({}, 0)
 
 
 @pytest.mark.parametrize(

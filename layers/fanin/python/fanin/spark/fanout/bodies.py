@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import (
     ArrayType,
@@ -24,10 +24,10 @@ from fanin.client.sqs import REQUEST_BYTES
 from fanin.domain.ids import MAX_KEY
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import check_key_type
-from fanin.spark.inputs.formats import Dataset, DatasetFormat
+from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.json_lines import TEXT
 from fanin.spark.inputs.names import find_name, quoted
-from fanin.spark.inputs.opening import Opened, open_input, readable
+from fanin.spark.inputs.opening import readable
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, not_utf8, readable_columns, undecoded
 
@@ -49,58 +49,24 @@ _TIMES: Final = {
 }
 
 
-class Bodies(NamedTuple):
-    """The rows of a dataset as messages.
-
-    Attributes:
-        rows: ``body``, the message, and ``key``, if rows have keys; or, where a row has none, the columns of
-            rejects: ``value``, which is the row as it came, ``reason`` and ``detail``.
-        opened: the dataset.
-    """
-
-    rows: DataFrame
-    opened: Opened
-
-
-def read(
-    spark: SparkSession,
-    dataset: Dataset,
-    body: str | None = None,
-    replaced: Mapping[str, str] | None = None,
-    keys: str | None = None,
-) -> Bodies:
-    """Read a dataset; each row comes with its message, or with the reason why it has none.
-
-    Args:
-        spark: the session.
-        dataset: the dataset.
-        body: the column that holds the message. None sends the row as a JSON object that keeps nulls; an
-            object of a JSON dataset is sent as it is.
-        replaced: as for ``open_input``.
-        keys: the column that holds the keys of items; None if they have none.
-
-    Raises:
-        InvalidRequest: the dataset or a column does not exist, the format does not take a schema, keys are
-            not text, or JSON has no form for a column.
-    """
-    fields = list(dict.fromkeys(name for name in (body, keys) if name is not None))
-    opened = open_input(spark, dataset, fields=fields, replaced=replaced)
-    return Bodies(of_rows(opened.rows, body, opened.format, keys), opened)
-
-
 def of_rows(
     given: DataFrame,
     body: str | None = None,
     format_: DatasetFormat | None = None,
     keys: str | None = None,
 ) -> DataFrame:
-    """The rows of ``Bodies``, of a DataFrame.
+    """Make messages of rows; each comes with its message, or with the reason why it has none.
 
     Args:
         given: the rows; of a dataset with ``LINE`` and ``PROBLEM``.
-        body: as for ``read``.
+        body: the column that holds the message. None sends the row as a JSON object that keeps nulls; an
+            object of a JSON dataset is sent as it is.
         format_: of the dataset that they are, if they are one.
-        keys: as for ``read``.
+        keys: the column that holds the keys of items; None if they have none.
+
+    Returns:
+        ``body``, the message, and ``key``, if rows have keys; or, where a row has none, the columns of
+        rejects: ``value``, which is the row as it came, ``reason`` and ``detail``.
 
     Raises:
         InvalidRequest: there is no such column, keys are not text, or JSON has no form for a column.

@@ -28,7 +28,7 @@ from fanin.spark.fanout.staging import Data, Made, Staging, find_staging, left_o
 from fanin.spark.fanout.summary import FannedOut, summarize, write_rejects
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.listing import check_not_replaced, files_of, fingerprint
-from fanin.spark.inputs.opening import Opened, check_promised, fingerprint_of
+from fanin.spark.inputs.opening import Opened, check_promised, fingerprint_of, open_input
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.datasets import check_apart, read_dataset
 from fanin.spark.runtime.files import Folder
@@ -232,10 +232,11 @@ def _staged(spark: SparkSession, plan: FanOutPlan, rows: DataFrame | Dataset) ->
             files = files_of(rows)
             check_not_replaced(spark, "of the DataFrame", files, written)
             return bodies.of_rows(rows, plan.body, keys=plan.keys), fingerprint(files) if files else None
-        found = bodies.read(spark, rows, plan.body, written, plan.keys)
-        opened.append(found.opened)
-        listed = found.opened.files
-        return found.rows, data() if listed is None else fingerprint(listed)
+        fields = list(dict.fromkeys(name for name in (plan.body, plan.keys) if name is not None))
+        found = open_input(spark, rows, fields=fields, replaced=written)
+        opened.append(found)
+        messages = bodies.of_rows(found.rows, plan.body, found.format, plan.keys)
+        return messages, data() if found.files is None else fingerprint(found.files)
 
     def check(made: Made) -> None:
         if opened:

@@ -17,12 +17,8 @@ from fanin.errors import GONE, InvalidRequest
 from fanin.spark.runtime.files import Folder
 
 _NOTE: Final = "batch.json"
-_OPTIONS: Final = {"path": "--input", "staging": "--failed-from", "pending": "--and-pending"}
-"""Options of the job that have another name than what they put into the source of a staging."""
 _RETRY: Final = "retry_of"
 """What only the source of failed rows has."""
-_MOST: Final = 300
-"""Most characters of a value in a message."""
 
 
 def note_batch(files: Folder, batch: Batch, key: str) -> None:
@@ -56,8 +52,8 @@ def check_key(files: Folder, key: str, ledger: LedgerService, *, taken: bool = F
     before = noted.get("key", key)
     if before != key and not _ended_empty(ledger, noted["batch_id"]):
         raise InvalidRequest(
-            f"{files.path} belongs to the batch with the key {_shown(before)}, and the key is now"
-            f" {_shown(key)}. To go on with that batch, leave --key as it was (its default is made of the"
+            f"{files.path} belongs to the batch with the key {before!r:.300}, and the key is now"
+            f" {key!r:.300}. To go on with that batch, leave --key as it was (its default is made of the"
             f" staging). {what_to_do(files, taken=taken)}"
         )
 
@@ -93,9 +89,9 @@ def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -
             " name a new folder with --staging"
         )
     told = "; ".join(
-        _difference(name, was, now)
+        f"{name} was {was.get(name)!r:.300}, and is now {now.get(name)!r:.300}"
         for name in {**was, **now}
-        if was.get(name) != now.get(name) and not (_left_out(was.get(name)) and _left_out(now.get(name)))
+        if was.get(name) != now.get(name)
     )
     do = what_to_do(files, taken=_RETRY in was)
     return InvalidRequest(f"{files.path} holds the staging of another input: {told}. {do}")
@@ -120,22 +116,6 @@ def what_to_do(files: Folder, *, taken: bool = False) -> str:
         f"{do} Batch {batch_id} was opened from it: `fanin status {batch_id}` shows it, and"
         f" `fanin cancel {batch_id}` ends it"
     )
-
-
-def _difference(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-    return f"{option} was {_shown(was.get(name))}, and is now {_shown(now.get(name))}"
-
-
-def _shown(value: object) -> str:
-    if _left_out(value):
-        return "left out"
-    text = "given" if value is True else repr(value)
-    return text if len(text) <= _MOST else f"{text[:_MOST]}…"
-
-
-def _left_out(value: object) -> bool:
-    return value is None or value is False
 
 
 class SentMessages:

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from fanin.client.conversions import member
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.session import Located
@@ -38,14 +39,6 @@ class DatasetFormat(StrEnum):
     def of_files(self) -> bool:
         """Whether a dataset of this format is all the files of a folder."""
         return self not in {DatasetFormat.DELTA, DatasetFormat.ICEBERG, DatasetFormat.TABLE}
-
-
-def dataset_format(name: str) -> DatasetFormat:
-    """The format of a name."""
-    try:
-        return DatasetFormat(name)
-    except ValueError:
-        raise InvalidRequest(f"there is no format {name!r}; name one of {', '.join(DatasetFormat)}") from None
 
 
 _SUFFIXES: Final = {
@@ -166,7 +159,7 @@ class Dataset(Dialect, Located):
     @property
     def known(self) -> DatasetFormat | None:
         """The format; None if nobody has named it."""
-        return None if self.format is None else dataset_format(self.format)
+        return None if self.format is None else member(DatasetFormat, self.format)
 
     def describe(self) -> dict[str, Any]:
         """Everything but the data that the rows depend on, as JSON."""

@@ -238,7 +238,5 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
-ANY: Final = RejectLimit()
-"""As many as there are, if a row is left."""
 EVERY: Final = RejectLimit(share=1)
 """All rows, if need be."""
