@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -26,7 +26,10 @@ from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import is_denied
-from fanin.spark.runtime.places import canonical, escaped, is_local, is_pattern, place_of
+from fanin.spark.runtime.places import canonical, escaped, file_system, is_local, is_pattern, place_of
+
+_FEW: Final = 64
+"""Files of another machine that are looked at one by one."""
 
 
 class FoundFile(NamedTuple):
@@ -58,7 +61,7 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
 def _found(spark: SparkSession, paths: str | list[str], told: str) -> list[FoundFile]:
     try:
         files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(paths)
-        if (looked := _looked_up(paths_of(files), told)) is not None:
+        if (looked := _looked_up(spark, paths_of(files))) is not None:
             return looked
         rows = files.select("path", "length", F.unix_millis("modificationTime").alias("modified"))
         return sorted(FoundFile(*row) for row in rows.collect())
@@ -68,15 +71,21 @@ def _found(spark: SparkSession, paths: str | list[str], told: str) -> list[Found
         raise InvalidRequest(f"{told} cannot be read: {root_cause(error)}") from error
 
 
-def _looked_up(paths: Sequence[str], told: str) -> list[FoundFile] | None:
-    """Look at files of this machine, which takes no job; None if there are others."""
-    if not all(map(is_local, paths)):
+def _looked_up(spark: SparkSession, paths: Sequence[str]) -> list[FoundFile] | None:
+    """Look at files of this machine, or at a few of another, without a job; None if pyarrow cannot."""
+    if not paths:
+        return []
+    if len(paths) > _FEW and not all(map(is_local, paths)):
         return None
     try:
-        each = [(path, Path(place_of(path)).stat()) for path in paths]
-    except OSError as error:
-        raise InvalidRequest(f"{told} cannot be read: {error}") from error
-    return sorted(FoundFile(path, at.st_size, at.st_mtime_ns // 10**6) for path, at in each if at.st_size)
+        system, _ = file_system(paths[0], spark)
+        each = system.get_file_info([place_of(path) for path in paths])
+    except (pa.ArrowException, OSError):
+        return None
+    if not all(one.is_file for one in each):
+        return None
+    there = zip(paths, each, strict=True)
+    return sorted(FoundFile(path, one.size, one.mtime_ns // 10**6) for path, one in there if one.size)
 
 
 def paths_of(rows: DataFrame) -> list[str]:
@@ -88,9 +97,11 @@ def paths_of(rows: DataFrame) -> list[str]:
 
 def files_of(rows: DataFrame) -> list[FoundFile]:
     """Find the files that the rows of a DataFrame are read from; none if it is not made of files."""
-    paths, told = paths_of(rows), "a file of the DataFrame"
-    looked = _looked_up(paths, told)
-    return _found(rows.sparkSession, [escaped(path) for path in paths], told) if looked is None else looked
+    paths = paths_of(rows)
+    looked = _looked_up(rows.sparkSession, paths)
+    if looked is not None:
+        return looked
+    return _found(rows.sparkSession, [escaped(path) for path in paths], "a file of the DataFrame")
 
 
 def load(reader: DataFrameReader, folder: str | None, paths: Sequence[str]) -> DataFrame:
