@@ -53,6 +53,24 @@ def test_quotes_are_those_of_rfc_4180(spark: SparkSession, tmp_path: Path) -> No
     ]
 
 
+def test_line_ends_within_quotes_stay_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    # Given files whose lines end in each way, with each way within quotes, also in a header, and packed
+    ways = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
+    texts = {f"{a} in {b}": (one, other) for a, one in ways.items() for b, other in ways.items()}
+    for name, (inner, end) in texts.items():
+        text = f'item,reason,"x{inner}y"{end}{name},"{inner}late{inner}",1{end}{name}!,"",2{end}'
+        packed = name.startswith("cr ")
+        (tmp_path / f"{name}.csv{'.gz' * packed}").write_bytes(
+            gzip.compress(text.encode()) if packed else text.encode()
+        )
+
+    rows = dict(opened(spark, tmp_path, "csv"))
+
+    assert {name: rows[name] for name in texts} == {
+        name: f"{inner}late{inner}" for name, (inner, _) in texts.items()
+    }
+
+
 def test_a_mark_of_the_byte_order_is_not_part_of_a_name(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\ufeffitem\na\n")
     (tmp_path / "b.csv").write_text('\ufeffitem,reason\nb,"two\nlines"\n')

@@ -10,11 +10,13 @@ from __future__ import annotations
 import codecs
 import csv
 import math
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import DoubleType, FloatType, StringType, StructField, StructType
@@ -32,6 +34,9 @@ _PLAIN: Final = (".csv", ".tsv", ".txt")
 """How names of files end that are surely not compressed: Spark goes by the name."""
 _FEW_BYTES: Final = 16 * 2**20
 """Bytes of all files that are looked through without a job."""
+_PACKED: Final = {"gz": "gzip", "bz2": "bz2"}
+_HEAD: Final = 1 << 16
+"""Bytes of a file in which its first line ends."""
 _INFINITE: Final = "a number is not finite, or too large for its column's type"
 
 
@@ -57,6 +62,7 @@ class _Group(NamedTuple):
 
     header: bytes | None
     multiline: bool
+    line_end: str | None
     undecoded: bool
     only: str
 
@@ -82,11 +88,14 @@ def read_csv(
             or the types are not those of the columns.
     """
     groups: dict[_Group, list[str]] = defaultdict(list)
-    for path, found in _inspect(spark, files, dialect, whole).items():
+    looked = _inspect(spark, files, dialect, whole)
+    multiline = [path for path in looked if dialect.multiline or dialect.wide or looked[path].broken]
+    line_ends = _line_ends(spark, multiline, dialect)
+    for path, found in looked.items():
         if dialect.wide or found.header is not None:
             alone = dialect.wide or _text(found.header, dialect).count(dialect.quote or "\0") % 2
-            multiline = dialect.multiline or dialect.wide or found.broken
-            groups[_Group(found.header, multiline, found.undecoded, path if alone else "")].append(path)
+            ends = path in line_ends, line_ends.get(path)
+            groups[_Group(found.header, *ends, found.undecoded, path if alone else "")].append(path)
     headed = {group: _names(spark, paths[0], dialect, group) for group, paths in groups.items()}
     for group, names in headed.items():
         _refuse_twice(spark, groups[group][0], folders, names)
@@ -180,6 +189,22 @@ def _inspect_lines(lines: DataFrame, dialect: Dialect) -> dict[str, _Found]:
     return {same_file(row["file"]): _Found(row[1] and bytes(row[1]), *row[2:]) for row in rows}
 
 
+def _line_ends(spark: SparkSession, paths: Sequence[str], dialect: Dialect) -> dict[str, str | None]:
+    """What ends the lines of each file; Spark's own search for it changes line ends within quotes, too."""
+    quote = re.escape(dialect.quote)
+    quoted_text = re.compile(f"{quote}[^{quote}]*({quote}|$)" if quote else "(?!)")
+
+    def first(file: Any, path: str) -> str | None:
+        packed = _PACKED.get(path.rpartition(".")[2])
+        head = (pa.CompressedInputStream(file, packed) if packed else file).read(_HEAD)
+        text = quoted_text.sub("", head.decode(dialect.codec, errors="replace"))
+        found = re.search("\r\n|\r|\n", text)
+        return found and found[0]
+
+    found = read_here(spark, paths, first) if paths else []
+    return dict(zip(paths, found or [None] * len(paths), strict=True))
+
+
 def _count_quotes(dialect: Dialect) -> Column:
     """How many quotes a line has that begin or end a value."""
     if not dialect.quote:
@@ -264,7 +289,8 @@ def _schema(spark: SparkSession, names: Sequence[str], types: StructType | None)
 
 
 def _options(dialect: Dialect, group: _Group) -> dict[str, Any]:
-    return {**dialect.csv_options(), "multiLine": group.multiline}
+    line_end = {"lineSep": group.line_end} if group.line_end else {}
+    return {**dialect.csv_options(), "multiLine": group.multiline, **line_end}
 
 
 def _read(
