@@ -19,15 +19,18 @@ from tests.oracle import stores
 from tests.smoke.account import Deployed
 from tests.smoke.trials import SMOKE
 
-ENDPOINT = "FANIN_TEST_ENDPOINT"
-SECOND_ENDPOINT = "FANIN_SECOND_ENDPOINT"
+ENDPOINTS = {
+    "emulator": ("FANIN_TEST_ENDPOINT", "bare_emulator"),
+    "oracle": ("FANIN_SECOND_ENDPOINT", "second_store"),
+}
+"""Mark → the environment variable for the endpoint, and the fixture that starts one."""
 INFRA = "tests/infra/"
 
 # To look for garbage as often as Python does by itself takes a sixth of all CPU time.
 gc.set_threshold(50_000, 20, 100)
 
-# Hypothesis fails an example that takes more than 200 ms: on a busy machine, any.
-settings.register_profile("untimed", deadline=None)
+# Hypothesis fails an example that takes more than 200 ms: on a busy machine, any. Each run tries others.
+settings.register_profile("untimed", deadline=None, max_examples=50)
 settings.load_profile("untimed")
 
 
@@ -83,13 +86,6 @@ def bare_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     emulator.stop(folder)
 
 
-@pytest.fixture(autouse=True)
-def _endpoint_of_emulator_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests marked ``emulator`` find one, unless the environment names another."""
-    if request.node.get_closest_marker("emulator") and ENDPOINT not in os.environ:
-        monkeypatch.setenv(ENDPOINT, request.getfixturevalue("bare_emulator"))
-
-
 @pytest.fixture(scope="session")
 def second_store() -> Iterator[str]:
     """A store that speaks DynamoDB and is none of ours, for this session (with xdist, for this worker)."""
@@ -100,10 +96,11 @@ def second_store() -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def _endpoint_of_oracle_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests marked ``oracle`` find the second store."""
-    if request.node.get_closest_marker("oracle"):
-        monkeypatch.setenv(SECOND_ENDPOINT, request.getfixturevalue("second_store"))
+def _endpoints(request: pytest.FixtureRequest) -> None:
+    """Tests marked ``emulator`` or ``oracle`` find one, unless the environment names another."""
+    for mark, (variable, started) in ENDPOINTS.items():
+        if request.node.get_closest_marker(mark) and variable not in os.environ:
+            os.environ[variable] = request.getfixturevalue(started)
 
 
 @pytest.fixture(scope="session")
