@@ -100,9 +100,6 @@ class ParquetFiles:
             except (pa.ArrowException, OSError) as error:
                 raise InvalidRequest(f"{split.path} cannot be read as Parquet: {error}") from error
 
-    def _folded(self, name: str) -> str:
-        return name if self.exact else name.lower()
-
     def _read(self, split: FileSplit, schema: InputSchema, wanted: Sequence[str]) -> Iterator[ArrowBatches]:
         path, start, stop = split
         with self.system.open_input_file(path) as opened:
@@ -111,7 +108,7 @@ class ParquetFiles:
                 name: wanted[place]
                 for name in file.schema_arrow.names
                 for place, one in enumerate(wanted)
-                if self._folded(name) == one
+                if one == (name if self.exact else name.lower())
             }
             if wrong := contradiction(file.metadata, path):
                 raise InvalidRequest(wrong)

@@ -269,22 +269,16 @@ def missing(measured: DataFrame, batches: DataFrame) -> DataFrame:
     Returns:
         batch_id, start, stop: half-open, disjoint and not adjacent.
     """
-    hulls = measured.where(F.col("part") == Measured.HULL.value)
-    order = Window.partitionBy("batch_id").orderBy("start")
-    between = hulls.select(
-        "batch_id",
-        F.coalesce(F.lag("stop").over(order), F.lit(0)).alias("start"),
-        F.col("start").alias("stop"),
-    ).where("start < stop")
-    ends = hulls.groupBy("batch_id").agg(F.max("stop").alias("start"))
     wanted = batches.select("batch_id", "items")
-    behind = (
-        wanted.join(ends, "batch_id", "left")
-        .select("batch_id", F.coalesce("start", F.lit(0)).alias("start"), F.col("items").alias("stop"))
-        .where("start < stop")
+    hulls = measured.where(F.col("part") == Measured.HULL.value).select("batch_id", "start", "stop")
+    ends = wanted.selectExpr("batch_id", "items AS start", "items AS stop")
+    before = F.lag("stop").over(Window.partitionBy("batch_id").orderBy("start"))
+    between = hulls.unionByName(ends).select(
+        "batch_id", F.coalesce(before, F.lit(0)).alias("start"), F.col("start").alias("stop")
     )
     inner = measured.where(F.col("part") == Measured.GAP.value).select("batch_id", "start", "stop")
-    return inner.unionByName(between).join(wanted, "batch_id", "left_semi").unionByName(behind)
+    missing = inner.unionByName(between.where("start < stop"))
+    return missing.join(wanted, "batch_id", "left_semi")
 
 
 def _covered(words: DataFrame) -> DataFrame:

@@ -115,34 +115,27 @@ class Job:
             parser.error(str(error))
         folder: str | None = getattr(options, self.output) if self.output else None
         began = time.monotonic()
-        spark = None
+        spark, code = None, FAILED
         try:
             require_reachable(self.needs(options))
             with quiet_session(f"fanin {self.name}", self.settings) as spark:
                 if folder is not None:
                     _forget(spark, self.name, folder)
                 summary = _warned(self.run(spark, options), getattr(options, self.input, None))
+            code = OK if summary["ok"] else WRONG
         except TooManyRejects as error:
-            told = {"rejects": error.rejects, "rows": error.rows}
-            summary = {"ok": False, **told, "error": error.code, "detail": str(error)}
+            summary = {**_failed(error.code, str(error)), "rejects": error.rejects, "rows": error.rows}
             code = WRONG
         except FaninError as error:
-            summary = {"ok": False, "error": error.code, "detail": str(error)}
-            code = FAILED
+            summary = _failed(error.code, str(error))
         except (PySparkException, Py4JError) as error:
             summary = _spark_failed(error)
-            code = FAILED
         except KeyboardInterrupt:
-            detail = "stopped with Ctrl-C; start the same command again"
-            summary = {"ok": False, "error": "interrupted", "detail": detail}
+            summary = _failed("interrupted", "stopped with Ctrl-C; start the same command again")
             code = INTERRUPTED
         except Exception as error:  # noqa: BLE001  whoever waits for a summary gets one, whatever happened
             traceback.print_exc()
-            detail = f"{type(error).__name__}: {error}"
-            summary = {"ok": False, "error": "unexpected", "detail": detail[:MOST_DETAIL]}
-            code = FAILED
-        else:
-            code = OK if summary["ok"] else WRONG
+            summary = _failed("unexpected", f"{type(error).__name__}: {error}")
         told = {"job": self.name, **options.so_far, **summary, "seconds": round(time.monotonic() - began, 3)}
         line = json.dumps(_rejects_first(told))
         if spark is not None and folder is not None and code in (OK, WRONG):
@@ -152,14 +145,18 @@ class Job:
         return code
 
 
+def _failed(error: str, detail: str) -> Summary:
+    return {"ok": False, "error": error, "detail": detail[:MOST_DETAIL]}
+
+
 def _spark_failed(error: PySparkException | Py4JError) -> Summary:
     """What the summary says of a failure of Spark; unexpected failures also print a traceback."""
     if raised := raised_in_task(error):
-        return {"ok": False, "error": raised.code, "detail": raised.message[:MOST_DETAIL]}
+        return _failed(raised.code, raised.message)
     if known := refused_storage(error):
-        return {"ok": False, "error": InvalidRequest.code, "detail": known[:MOST_DETAIL]}
+        return _failed(InvalidRequest.code, known)
     traceback.print_exc()
-    return {"ok": False, "error": "spark-failed", "detail": root_cause(error)[:MOST_DETAIL]}
+    return _failed("spark-failed", root_cause(error))
 
 
 def _rejects_first(summary: Summary) -> Summary:
