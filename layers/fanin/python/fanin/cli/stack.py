@@ -224,7 +224,7 @@ def restore(
     shown = Table("table", "found", "copied", right=("found", "copied"))
     document = []
     restored = RestoredTables(tables, suffix, now=time.time())
-    for table, done in restored.copy_back(batches or (), replace=replace, write=not dry_run):
-        document.append({"table": tables[table], "found": done.found, "copied": done.copied})
-        shown.add_row(tables[table], done.found, done.copied)
+    for table, found, copied in restored.copy_back(batches or (), replace=replace, write=not dry_run):
+        document.append({"table": tables[table], "found": found, "copied": copied})
+        shown.add_row(tables[table], found, copied)
     run.answer({"tables": document}, shown)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
@@ -31,19 +30,6 @@ A batch without words counts as one whose items are all pending, so the batches 
 """
 
 
-@dataclass(frozen=True)
-class Copied:
-    """What became of the rows of a restored table.
-
-    Attributes:
-        found: rows that were to be copied.
-        copied: those that were missing, or were replaced.
-    """
-
-    found: int
-    copied: int
-
-
 class RestoredTables:
     """Tables that were restored, with the names of the service's and something behind them.
 
@@ -67,7 +53,7 @@ class RestoredTables:
 
     def copy_back(
         self, batches: Collection[int] = (), *, replace: bool = False, write: bool = True
-    ) -> Iterator[tuple[str, Copied]]:
+    ) -> Iterator[tuple[str, int, int]]:
         """Copy rows that are missing, one table after the other.
 
         Repeating it does no harm.
@@ -78,7 +64,7 @@ class RestoredTables:
             write: False only counts.
 
         Yields:
-            Each table, and what became of its rows.
+            Each table, how many of its rows were to be copied, and how many were missing or replaced.
 
         Raises:
             NotConfigured: a table does not exist.
@@ -96,7 +82,7 @@ class RestoredTables:
                     )
 
                 done = sum(pool.map(copy, range(SEGMENTS)), Counter[bool]())
-                yield table, Copied(done.total(), done[True])
+                yield table, done.total(), done[True]
 
     def _rows(self, client: DynamoDBClient, table: str, segment: int) -> Iterator[dict[str, Any]]:
         pages = client.get_paginator("scan").paginate(

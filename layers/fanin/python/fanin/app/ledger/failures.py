@@ -7,7 +7,7 @@ stored before their items are marked, and read for items that are done.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from fanin.app.failures import load_messages, put_large
 from fanin.app.ledger.failed import READS
@@ -65,13 +65,6 @@ def keep_results(ports: Ports, batch: Batch, done: Mapping[int, Done]) -> Mappin
     return refused
 
 
-class _Part(NamedTuple):
-    """Notes of a page that count, each with whether its item is held."""
-
-    notes: Mapping[FailureRow, bool]
-    cursor: str | None
-
-
 class Leaving(Reading):
     """Reads the failures and results of items, and gives up those that are held."""
 
@@ -79,8 +72,8 @@ class Leaving(Reading):
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._known.current(batch_id)
         redriven = self._shows_redrives(batch)
-        part = self._part(batch, cursor, limit, each=int(redriven) + bool(batch.keyed))
-        return reports.Failures(self._shown(batch, part.notes), part.cursor)
+        notes, after = self._part(batch, cursor, limit, each=int(redriven) + bool(batch.keyed))
+        return reports.Failures(self._shown(batch, notes), after)
 
     def failure(self, batch_id: int, ordinal: int) -> reports.FailedMessage:
         limits.whole("the ordinal of an item", ordinal, 0, ids.MAX_ITEMS - 1)
@@ -98,8 +91,8 @@ class Leaving(Reading):
 
     def errors(self, batch_id: int, *, cursor: str | None = None) -> reports.Errors:
         batch = self._known.current(batch_id)
-        part = self._part(batch, cursor, self.rows, each=0)
-        return reports.Errors(reports.by_error(map(_group, map(_failed_item, part.notes))), part.cursor)
+        notes, after = self._part(batch, cursor, self.rows, each=0)
+        return reports.Errors(reports.by_error(map(_group, map(_failed_item, notes))), after)
 
     def release(
         self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
@@ -160,8 +153,12 @@ class Leaving(Reading):
             found.append(reports.ItemResult(ordinal, row.item, json.loads(content), keys.get(ordinal, "")))
         return reports.Results(tuple(found), None if stop >= batch.items else str(stop))
 
-    def _part(self, batch: Batch, cursor: str | None, limit: int, *, each: int) -> _Part:
-        """Read notes up to a limit, or until another could take more rows than are left.
+    def _part(
+        self, batch: Batch, cursor: str | None, limit: int, *, each: int
+    ) -> tuple[Mapping[FailureRow, bool], str | None]:
+        """Read notes that count up to a limit, or until another could take more rows than are left.
+
+        Each comes with whether its item is held.
 
         A note takes the word of its item; one that may be held takes those above it, too, and the mark of a
         redrive. Neighbours share words, so it is only known afterwards how many rows notes have taken.
@@ -186,7 +183,7 @@ class Leaving(Reading):
             if batch.may_hold_more:
                 left -= self._held.reads(batch, ordinals)
             if cursor is None or limit <= 0 or left < most:
-                return _Part(found, cursor)
+                return found, cursor
 
     def _that_count(self, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[FailureRow, bool]:
         """The notes of items that have failed, or are held; and whether they are held."""

@@ -19,22 +19,17 @@ TAGS: Final = {
 """The groups of operations, in the order in which they are shown."""
 
 TAG_OF: Final = {
-    "batches": "batches",
     "counts": "batches",
     "acks": "items",
     "retries": "diagnosis",
-    "scatters": "scatters",
     "replies": "scatters",
     "claim-checks": "scatters",
-    "frames": "frames",
     "claims": "frames",
-    "buffers": "buffers",
-    "directory": "directory",
     "routes": "routing",
     "events": "routing",
     "openapi.json": "document",
 }
-"""First part of a path below the root → tag."""
+"""First part of a path below the root → tag, if that has another name."""
 
 TAG_BELOW_BATCH: Final = {
     "failures": "failures",
