@@ -14,7 +14,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs import opening
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.listing import find_files, load
 from fanin.spark.inputs.opening import open_input
@@ -32,12 +31,7 @@ def test_schemas_of_all_files_are_merged(spark: SparkSession, tmp_path: Path) ->
     assert opened(spark, tmp_path / "orc", "orc") == [("a", None), ("b", "torn")]
 
 
-@pytest.mark.parametrize("most", [4_096, 0], ids=["by the driver", "by tasks"])
-def test_files_of_the_same_schema_are_read_by_it(
-    spark: SparkSession, tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(opening, "_OF_THE_DRIVER", most)
-    monkeypatch.setattr(opening, "_OF_A_TASK", 1)
+def test_files_of_the_same_schema_are_read_by_it(spark: SparkSession, tmp_path: Path) -> None:
     for number in (1, 2):
         parquet(tmp_path / f"{number}.parquet", item=["a"] * number, reason=["torn"] * number)
     (tmp_path / ".hidden").write_text("not Parquet")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException, PySparkException
@@ -20,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.inputs.csv_files import read_csv
-from fanin.spark.inputs.formats import Dataset, DatasetFormat, Dialect, format_of_path
+from fanin.spark.inputs.formats import Dataset, DatasetFormat, format_of_path
 from fanin.spark.inputs.json_lines import TEXT, read_json
 from fanin.spark.inputs.listing import (
     FoundFile,
@@ -36,10 +35,8 @@ from fanin.spark.inputs.listing import (
     same_file,
     table_at,
 )
-from fanin.spark.runtime.arrow import ArrowBatches, ddl, page
 from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.places import escaped, file_system, read_all, read_here
-from fanin.spark.runtime.session import most_tasks
+from fanin.spark.runtime.places import escaped, read_here
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, readable_columns
 
 _T = TypeVar("_T")
@@ -114,19 +111,21 @@ def open_input(
         check_outside(spark, path, files, replaced)
     if found := find_table(spark, files):
         raise found.refusal(path)
-    base, layouts = _base(spark, path), _by_layout(_base(spark, path), files)
-    footers = _opened(path, lambda: _footers(spark, files)) if format_ is DatasetFormat.PARQUET else None
+    base = _base(spark, path)
+    layouts = _by_layout(base, files)
+    footers = _footers(spark, files) if format_ is DatasetFormat.PARQUET else None
     whole = as_literal(spark, path) if list(layouts) == [()] else None
 
     def part(folders: Sequence[str], some: Sequence[FoundFile]) -> DataFrame | None:
-        read = partial(_read, spark, some, format_, given)
-        alike = footers is not None and footers.alike
-        return _opened(
-            path,
-            partial(read, fields=fields, types=types, base=base, folders=folders, whole=whole, alike=alike),
+        if format_ is DatasetFormat.CSV:
+            return read_csv(spark, some, given, base=base, folders=folders, types=types, whole=whole)
+        if format_ is DatasetFormat.JSON:
+            return read_json(spark, [file.path for file in some], given, fields, whole)
+        return _read(
+            spark, some, format_, base if folders else None, whole, alike=bool(footers and footers.alike)
         )
 
-    parts = [part(folders, some) for folders, some in layouts.items()]
+    parts = [_opened(path, partial(part, folders, some)) for folders, some in layouts.items()]
     headed = [part for part in parts if part is not None]
     rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), headed) if headed else None
     if rows is None:
@@ -187,22 +186,14 @@ def _read(
     spark: SparkSession,
     files: Sequence[FoundFile],
     format_: DatasetFormat,
-    dialect: Dialect,
-    *,
-    fields: Sequence[str],
-    types: StructType | None,
-    base: str,
-    folders: Sequence[str],
+    base: str | None,
     whole: str | None,
+    *,
     alike: bool,
-) -> DataFrame | None:
-    if format_ is DatasetFormat.CSV:
-        return read_csv(spark, files, dialect, base=base, folders=folders, types=types, whole=whole)
+) -> DataFrame:
     paths = [file.path for file in files]
-    if format_ is DatasetFormat.JSON:
-        return read_json(spark, paths, dialect, fields, whole)
     reader = spark.read.format(format_.value).option("mergeSchema", not alike).option(_VERIFIED, True)
-    if folders:
+    if base is not None:
         reader = reader.option("basePath", base)
     if alike and whole is not None:
         # Without the schema of one Spark would look for it in all that is there, also in empty files.
@@ -248,12 +239,7 @@ def readable(rows: DataFrame) -> DataFrame:
     return rows.withColumns({LINE: nothing, PROBLEM: nothing})
 
 
-_FOOTER: Final = pa.schema([("rows", pa.int64()), ("wrong", pa.string()), ("schema", pa.binary())])
 DAMAGED: Final = "the file is damaged, or its writer is wrong: write it anew"
-_OF_THE_DRIVER: Final = 4_096
-"""Most footers that the driver reads by itself."""
-_OF_A_TASK: Final = 64
-"""Footers that a task is worth starting for."""
 _ROW_METADATA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 """Where Spark keeps the types of columns that Parquet does not have."""
 
@@ -274,45 +260,20 @@ def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> _Footers | None
     Raises:
         InvalidRequest: a footer contradicts itself.
     """
-    paths = [file.path for file in files]
-    told: Sequence[tuple[int, str | None, bytes]] | None = None
-    if len(paths) <= _OF_THE_DRIVER:
-        told = read_here(spark, paths, _footer) if paths else None
-    else:
-        told = _footers_by_tasks(spark, paths)
+    told = read_here(spark, [file.path for file in files], _footer)
     if told is None:
         return None
-    for _, wrong, _ in told:
-        if wrong is not None:
-            raise InvalidRequest(wrong)
-    return _Footers(sum(rows for rows, _, _ in told), len({schema for _, _, schema in told}) == 1)
+    return _Footers(sum(rows for rows, _ in told), len({schema for _, schema in told}) == 1)
 
 
-def _footers_by_tasks(
-    spark: SparkSession, paths: Sequence[str]
-) -> Sequence[tuple[int, str | None, bytes]] | None:
-    try:
-        system, _ = file_system(paths[0], spark)
-    except (pa.ArrowException, OSError):
-        return None
-    tasks = min(most_tasks(spark), len(paths) // _OF_A_TASK)
-
-    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        for record in records:
-            some = [paths[one] for one in record.column(0).to_pylist()]
-            told = read_all(system, some, _footer)
-            yield page(_FOOTER, [(None, None, None)] if told is None else told)
-
-    found = spark.range(0, len(paths), 1, tasks).mapInArrow(run, ddl(_FOOTER)).collect()
-    return None if any(rows is None for rows, _, _ in found) else found
-
-
-def _footer(opened: Any, path: str) -> tuple[int, str | None, bytes]:
-    """How many rows a footer promises, what is wrong in it, and a digest of its schema."""
+def _footer(opened: Any, path: str) -> tuple[int, bytes]:
+    """How many rows a footer promises, and a digest of its schema."""
     metadata = pq.read_metadata(opened)
+    if wrong := contradiction(metadata, path):
+        raise InvalidRequest(wrong)
     columns = repr(metadata.schema).partition("\n")[2]  # the first line says where the object is
     schema = columns.encode() + (metadata.metadata or {}).get(_ROW_METADATA, b"")
-    return metadata.num_rows, contradiction(metadata, path), sha256(schema).digest()
+    return metadata.num_rows, sha256(schema).digest()
 
 
 def check_promised(opened: Opened, read: int) -> None:

@@ -112,7 +112,7 @@ def is_local(path: str) -> bool:
 
 
 _T = TypeVar("_T")
-_AT_ONCE: Final = 16
+_AT_ONCE: Final = 32
 """Files of a store that are read at the same time; each takes some hundredths of a second."""
 
 
@@ -127,21 +127,15 @@ def read_here(spark: SparkSession, paths: Sequence[str], read: Callable[[Any, st
     Returns:
         None if pyarrow cannot read one of them, perhaps because only Spark has the credentials.
     """
-    try:
-        system, _ = file_system(paths[0], spark)
-    except (pa.ArrowException, OSError):
-        return None
-    return read_all(system, paths, read)
-
-
-def read_all(system: Any, paths: Sequence[str], read: Callable[[Any, str], _T]) -> list[_T] | None:
-    """As ``read_here``, with the file system, which tasks have of the driver."""
 
     def one(path: str) -> _T:
         with system.open_input_file(place_of(path)) as opened:
             return read(opened, path)
 
+    if not paths:
+        return []
     try:
+        system, _ = file_system(paths[0], spark)
         if all(map(is_local, paths)):  # where threads gain nothing
             return [one(path) for path in paths]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
