@@ -207,7 +207,7 @@ def test_a_url_is_taken(url: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "the URL of the queue is empty; if it comes from a variable, set that"),
+        ("", "'' is not the URL of a queue, which looks like"),
         ("work", "'work' is not the URL of a queue, which looks like https://"),
         ("arn:aws:sqs:eu-west-1:123456789012:work", "is not the URL of a queue"),
         ("https:///work", "is not the URL of a queue"),

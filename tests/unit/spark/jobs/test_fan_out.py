@@ -133,7 +133,7 @@ def test_a_batch_that_ended_otherwise_is_not_ok(changed: dict[str, Any], ok: boo
     ("option", "value", "message"),
     [
         ("--deadline", "tomorrow", "argument --deadline: "),
-        ("--queue", "", "argument --queue: the URL of the queue is empty"),
+        ("--queue", "", "argument --queue: '' is not the URL of a queue"),
         ("--queue", "work", "argument --queue: 'work' is not the URL of a queue"),
         ("--metadata", "nonsense", "'nonsense' is not KEY=VALUE"),
         ("--on-deadline", "explode", "invalid"),

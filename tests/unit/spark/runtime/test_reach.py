@@ -100,17 +100,17 @@ def test_behind_a_proxy_it_is_the_proxy_that_must_be_there(
 
 def test_services_are_where_boto3_calls_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    assert service.endpoints_of("dynamodb", "scheduler", "sqs") == {
+    assert service.Service(()).endpoints("dynamodb", "scheduler", "sqs") == {
         "DynamoDB": "https://dynamodb.eu-west-1.amazonaws.com",
         "EventBridge Scheduler": "https://scheduler.eu-west-1.amazonaws.com",
         "SQS": "https://sqs.eu-west-1.amazonaws.com",
     }
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:1")
-    assert service.endpoints_of("sqs") == {"SQS": "http://127.0.0.1:1"}
+    assert service.Service(()).endpoints("sqs") == {"SQS": "http://127.0.0.1:1"}
 
 
 def test_without_a_region_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(NotConfigured, match="region"):
-        service.endpoints_of("sqs")
+        service.Service(()).endpoints("sqs")

@@ -186,8 +186,6 @@ def check_url(queue: str) -> str:
         at = urlsplit("")
     if at.scheme in {"http", "https"} and at.netloc:
         return queue
-    if not queue:
-        raise InvalidRequest("the URL of the queue is empty; if it comes from a variable, set that")
     raise InvalidRequest(
         f"{queue!r} is not the URL of a queue, which looks like"
         " https://sqs.eu-west-1.amazonaws.com/123456789012/work"

@@ -111,10 +111,13 @@ def open_input(
         check_outside(spark, path, files, replaced)
     if found := find_table(spark, files):
         raise found.refusal(path)
-    base = _base(spark, path)
+    literal = as_literal(spark, path)
+    # The folder whose subfolders may be columns, such as ``day=1``, or the only file.
+    root = path.rstrip("/") if literal != path else literal_root(path)
+    base = qualified(spark, root or "/")
     layouts = _by_layout(base, files)
     footers = _footers(spark, files) if format_ is DatasetFormat.PARQUET else None
-    whole = as_literal(spark, path) if list(layouts) == [()] else None
+    whole = literal if list(layouts) == [()] else None
 
     def part(folders: Sequence[str], some: Sequence[FoundFile]) -> DataFrame | None:
         if format_ is DatasetFormat.CSV:
@@ -206,12 +209,6 @@ def _read(
             f" columns are {', '.join(rows.columns)}. Write the files anew"
         )
     return rows
-
-
-def _base(spark: SparkSession, path: str) -> str:
-    """The folder whose subfolders may be columns, such as ``day=1``, or the only file."""
-    root = path.rstrip("/") if as_literal(spark, path) != path else literal_root(path)
-    return qualified(spark, root or "/")
 
 
 def _table(spark: SparkSession, path: str, format_: DatasetFormat) -> DataFrame:

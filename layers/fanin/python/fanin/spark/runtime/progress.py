@@ -11,6 +11,8 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Final, Self, TextIO
 
+from fanin.wire.typed import duration
+
 
 def say(line: str, out: TextIO, *, end: str = "\n") -> None:
     """Write a line at once; when its reader has gone, as ``head`` does, it and all later ones go nowhere."""
@@ -73,7 +75,7 @@ class JobProgress:
             rate = done / seconds
             said += f", {rate:,.0f} a second"
             if done < self._total:
-                said += f", {_span((self._total - done) / rate)} left"
+                said += f", {duration((self._total - done) / rate)} left"
         return said
 
     def _run(self) -> None:
@@ -87,12 +89,3 @@ class JobProgress:
             say(f"\r\x1b[K{'━' * filled}{'╌' * (_WIDTH - filled)} {line}", self._out, end="")
         else:
             say(line, self._out)
-
-
-def _span(seconds: float) -> str:
-    """A time that is easy to grasp: ``40 s``, ``12 min``, ``9 h 20 min``."""
-    minutes, rest = divmod(round(seconds), 60)
-    if not minutes:
-        return f"{rest} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

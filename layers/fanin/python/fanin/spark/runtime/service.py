@@ -231,7 +231,9 @@ class Service:
             NotConfigured: no region is set.
         """
         self._enter()
-        return endpoints_of(*services)
+        with translated():
+            clients = {name: client_factory(name)() for name in services}
+            return {_SERVICES[name]: client.meta.endpoint_url for name, client in clients.items()}
 
     def _enter(self) -> None:
         os.environ.update(self.environment)  # boto3 looks there for endpoint and region
@@ -279,13 +281,6 @@ _SERVICES: Final = {
     "scheduler": "EventBridge Scheduler",
     "sqs": "SQS",
 }
-
-
-def endpoints_of(*services: str) -> dict[str, str]:
-    """Name → URL of services of AWS, as boto3 would call them from this process."""
-    with translated():
-        clients = {name: client_factory(name)() for name in services}
-        return {_SERVICES[name]: client.meta.endpoint_url for name, client in clients.items()}
 
 
 def require_reachable(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
