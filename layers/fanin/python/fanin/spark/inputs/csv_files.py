@@ -145,9 +145,9 @@ def _inspect_few(
     if not plain or sum(file.size for file in files) > _FEW_BYTES:
         return None
     contents = read_here(spark, paths, lambda file, _: file.read())
-    return contents and {
-        path: _looked_through(raw, dialect) for path, raw in zip(paths, contents, strict=True)
-    }
+    if contents is None:
+        return None
+    return {path: _looked_through(raw, dialect) for path, raw in zip(paths, contents, strict=True)}
 
 
 def _looked_through(raw: bytes, dialect: Dialect) -> _Found:
