@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StructType
 
@@ -74,6 +74,11 @@ class Opened:
     def columns(self) -> list[str]:
         """The columns of the dataset itself."""
         return readable_columns(self.rows)
+
+    @property
+    def unreadable(self) -> Column:
+        """The text of a row that cannot be read in its format; null for all others."""
+        return F.col(LINE)
 
 
 def open_input(
