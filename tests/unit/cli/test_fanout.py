@@ -411,6 +411,13 @@ class TestFanout:
         result = run("fanout", csv_file, "--queue", queue, "--skip", 3)
         assert (result.exit_code, "needs the --key" in result.stderr) == (ExitCode.USAGE, True)
 
+    def test_a_deadline_from_now_counts_from_now(self, run, tracker, queue, csv_file, monkeypatch):
+        now = fanout.now_ms()
+        monkeypatch.setattr(fanout, "now_ms", lambda: now)
+        result = run("fanout", csv_file, "--queue", queue, "--deadline", "2h", "--json")
+        batch = tracker.status(result.document["batch_id"]).batch
+        assert batch.deadline == now + 2 * 3_600_000
+
     def test_a_deadline_from_now_would_be_another_in_each_run(self, run, queue, csv_file):
         result = run("fanout", csv_file, "--queue", queue, "--key", "k", "--deadline", "2h")
         assert result.exit_code == ExitCode.USAGE
