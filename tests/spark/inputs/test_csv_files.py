@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import zlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -69,6 +71,28 @@ def test_line_ends_within_quotes_stay_as_they_are(spark: SparkSession, tmp_path:
     assert {name: rows[name] for name in texts} == {
         name: f"{inner}late{inner}" for name, (inner, _) in texts.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "dialect"),
+    [
+        ("quote in a header.csv", 'item,size (")\r\na,"5\nx"\r\nb",6\r\n', {}),
+        ("other quote.csv", "item,it's\na,'5\nx'\nb',6\n", {"quote": "'"}),
+        ("doubled.csv", 'item,c\r\r\na,"5\nx"\r\r\nb,6\r\r\n', {}),
+        ("at the end of the head.csv", f'item,{"c" * 65_530}\r\na,"5\nx"\r\nb,6\r\n', {}),
+        ("escaped.csv", 'item,"6\\" c"\r\na,"5\nx"\r\nb,6\r\n', {"escape": "\\"}),
+        ("packed.csv.deflate", 'item,c\r\na,"5\nx"\r\nb,6\r\n', {}),
+    ],
+)
+def test_line_ends_are_not_mistaken(
+    spark: SparkSession, tmp_path: Path, name: str, text: str, dialect: dict[str, Any]
+) -> None:
+    packed = name.endswith("deflate")
+    (tmp_path / name).write_bytes(zlib.compress(text.encode()) if packed else text.encode())
+
+    rows = open_input(spark, Dataset(str(tmp_path / name), "csv", **dialect), fields=[]).rows.collect()
+
+    assert [row[1] for row in rows] == ["5\nx", "6"]
 
 
 def test_a_mark_of_the_byte_order_is_not_part_of_a_name(spark: SparkSession, tmp_path: Path) -> None:

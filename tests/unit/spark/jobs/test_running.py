@@ -165,6 +165,7 @@ ONE_SOURCE = "pass --scan, or both --batches-export and --words-export"
         ("audit", "--words-export a", ONE_SOURCE),
         ("audit", "--scan --words-export a", ONE_SOURCE),
         ("audit", "--scan --segments 0", "segments must be a whole number from 1 to 1,000,000, not '0'"),
+        ("audit", "--scan --output=", "--output must be a path, such as s3://bucket/data or a Path, not ''"),
     ],
 )
 def test_wrong_arguments_of_a_job_start_nothing(

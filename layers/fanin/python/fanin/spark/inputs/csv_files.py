@@ -35,8 +35,9 @@ _PLAIN: Final = (".csv", ".tsv", ".txt")
 _FEW_BYTES: Final = 16 * 2**20
 """Bytes of all files that are looked through without a job."""
 _PACKED: Final = {"gz": "gzip", "bz2": "bz2"}
+_OTHERWISE_PACKED: Final = ("deflate", "lz4", "snappy", "zst")
 _HEAD: Final = 1 << 16
-"""Bytes of a file in which its first line ends."""
+"""Bytes at the beginning of a file that show how its lines end."""
 _INFINITE: Final = "a number is not finite, or too large for its column's type"
 
 
@@ -190,18 +191,26 @@ def _inspect_lines(lines: DataFrame, dialect: Dialect) -> dict[str, _Found]:
 
 
 def _line_ends(spark: SparkSession, paths: Sequence[str], dialect: Dialect) -> dict[str, str | None]:
-    """What ends the lines of each file; Spark's own search for it changes line ends within quotes, too."""
-    quote = re.escape(dialect.quote)
-    quoted_text = re.compile(f"{quote}[^{quote}]*({quote}|$)" if quote else "(?!)")
+    """What ends the lines of each file, as far as its head shows a single way; None leaves it to Spark.
 
-    def first(file: Any, path: str) -> str | None:
-        packed = _PACKED.get(path.rpartition(".")[2])
+    Spark then makes line feeds of such line ends within quotes, too.
+    """
+    quote, escape = re.escape(dialect.quote), re.escape(dialect.inner_escape)
+    escaped_quote = re.compile(f"{escape}{escape}|{escape}{quote}" if quote and escape else "(?!)")
+    begins = rf"(?:^|(?<=[\r\n])|(?<={re.escape(dialect.delimiter or ',')}))"
+    quoted_text = re.compile(f"{begins}{quote}[^{quote}]*({quote}|$)" if quote else "(?!)")
+
+    def only(file: Any, path: str) -> str | None:
+        suffix = path.rpartition(".")[2]
+        if suffix in _OTHERWISE_PACKED:
+            return None
+        packed = _PACKED.get(suffix)
         head = (pa.CompressedInputStream(file, packed) if packed else file).read(_HEAD)
-        text = quoted_text.sub("", head.decode(dialect.codec, errors="replace"))
-        found = re.search("\r\n|\r|\n", text)
-        return found and found[0]
+        text = quoted_text.sub("", escaped_quote.sub("", head.decode(dialect.codec, errors="replace")))
+        ways = set(re.findall("\r\n|\r|\n", text.rstrip("\r")))
+        return ways.pop() if len(ways) == 1 else None
 
-    found = read_here(spark, paths, first) if paths else []
+    found = read_here(spark, paths, only)
     return dict(zip(paths, found or [None] * len(paths), strict=True))
 
 

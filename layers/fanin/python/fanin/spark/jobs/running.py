@@ -19,6 +19,7 @@ from fanin.errors import FaninError, InvalidRequest, TooManyRejects
 from fanin.spark.jobs import JobName
 from fanin.spark.runtime.failures import raised_in_task, refused_storage, root_cause
 from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import say
 from fanin.spark.runtime.rejects import in_words, rejects_folder
 from fanin.spark.runtime.service import require_reachable
@@ -109,11 +110,12 @@ class Job:
         """
         parser = self.parser()
         options = parser.parse_args(arguments)
+        folder = getattr(options, self.output) if self.output else None
         try:
             self.check(options)
+            folder = None if folder is None else path_of(f"--{self.output}", folder)
         except InvalidRequest as error:
             parser.error(str(error))
-        folder: str | None = getattr(options, self.output) if self.output else None
         began = time.monotonic()
         spark, code = None, FAILED
         try:
