@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from fanin.domain import limits
+from fanin.domain import ids, limits
 from fanin.errors import InvalidRequest
 
 MAX_NAME: Final = 256
@@ -88,7 +87,7 @@ def bounded_name(text: str) -> str:
 
 def _digest(*texts: str, size: int) -> str:
     # As JSON, so that no two lists look the same; and texts of callers may have halves of surrogate pairs.
-    return hashlib.blake2b(json.dumps(texts).encode(), digest_size=size).hexdigest()
+    return ids.digest(json.dumps(texts), size)
 
 
 class AccessGroup(StrEnum):

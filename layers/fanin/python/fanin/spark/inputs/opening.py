@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
@@ -17,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StructType
 
+from fanin.domain import ids
 from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.inputs.csv_files import read_csv
 from fanin.spark.inputs.formats import Dataset, DatasetFormat, format_of_path
@@ -268,14 +268,14 @@ def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> _Footers | None
     return _Footers(sum(rows for rows, _ in told), len({schema for _, schema in told}) == 1)
 
 
-def _footer(opened: Any, path: str) -> tuple[int, bytes]:
+def _footer(opened: Any, path: str) -> tuple[int, str]:
     """How many rows a footer promises, and a digest of its schema."""
     metadata = pq.read_metadata(opened)
     if wrong := contradiction(metadata, path):
         raise InvalidRequest(wrong)
     columns = repr(metadata.schema).partition("\n")[2]  # the first line says where the object is
     schema = columns.encode() + (metadata.metadata or {}).get(_ROW_METADATA, b"")
-    return metadata.num_rows, sha256(schema).digest()
+    return metadata.num_rows, ids.digest(schema)
 
 
 def check_promised(opened: Opened, read: int) -> None:
