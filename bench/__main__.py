@@ -1,7 +1,5 @@
 """Measures every figure, prints them as one table, and exits with 1 if one misses its bound."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ and queues are in memory. What only AWS can tell, how long a function takes, fol
 ``fanin.domain.costs`` assumes.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar

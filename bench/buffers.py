@@ -1,7 +1,5 @@
 """Bounded buffers: what a put and its take cost, including refreshes of the buffer's level."""
 
-from __future__ import annotations
-
 from bench.figures import Figure
 from bench.world import World
 from fanin.app.buffers.service import BufferService

@@ -1,7 +1,5 @@
 """Comparisons: fanin's conditional expression with compare-and-swap, and fanin with its alternatives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The service in memory with its functions, which counts what AWS would charge for."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from contextlib import redirect_stdout

@@ -1,7 +1,5 @@
 """The same words by DuckDB, the fastest engine that people have at hand on one machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

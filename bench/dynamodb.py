@@ -1,7 +1,5 @@
 """Cross-check on DynamoDB's interface: the real adapters on an emulator, with a meter on the client."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

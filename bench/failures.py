@@ -1,7 +1,5 @@
 """Failed items: what their notes and messages cost, in rows and in write units."""
 
-from __future__ import annotations
-
 from bench.figures import Figure
 from bench.world import World
 from fanin.domain.failures import KeptMessage

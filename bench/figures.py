@@ -1,7 +1,5 @@
 """A figure: what was measured, and its bound."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

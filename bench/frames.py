@@ -1,7 +1,5 @@
 """Guaranteed delivery: what an envelope costs, from the opening of its frame to its completion."""
 
-from __future__ import annotations
-
 from bench.figures import Figure
 from bench.world import World
 from fanin.app.frames import FrameService

@@ -1,7 +1,5 @@
 """A batch that grows from inside, and drains: what it costs over a plain one; and what keys cost."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 

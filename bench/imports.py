@@ -4,8 +4,6 @@ Time varies by a fifth between runs on the same machine. The compiled code that 
 is counted, and has the bound.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

@@ -1,7 +1,5 @@
 """Simulates concurrent processes in one thread and in virtual time; a seed decides their order."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Milestones: a batch that tells how far it is, beside one that does not."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from functools import partial

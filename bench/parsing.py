@@ -1,7 +1,5 @@
 """How fast one core parses item ids."""
 
-from __future__ import annotations
-
 import random
 import statistics
 import time

@@ -1,7 +1,5 @@
 """Ranges: adding any number of items, acknowledging whole batches, and acknowledging the worst ranges."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator
 from itertools import chain

@@ -1,7 +1,5 @@
 """What closing and reading cost for batches of any size."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

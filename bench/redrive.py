@@ -1,7 +1,5 @@
 """A redrive: each failure is taken, added to a new batch, sent again, and acknowledged later."""
 
-from __future__ import annotations
-
 from bench.figures import Figure
 from bench.world import World
 from fanin import names

@@ -1,7 +1,5 @@
 """Results of items: what those cost that are small enough for a row, stored before their items are marked."""
 
-from __future__ import annotations
-
 from bench.figures import Figure
 from bench.world import World
 from fanin.domain.batch import OpenBatch

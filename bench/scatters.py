@@ -1,7 +1,5 @@
 """A scatter, from its start to the event of its end; each recipient replies in a call of its own."""
 
-from __future__ import annotations
-
 from bench.figures import Figure
 from bench.world import World
 from fanin import names

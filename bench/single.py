@@ -1,7 +1,5 @@
 """Acknowledging a large batch one item at a time, from one process that knows the batch."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable
 

@@ -1,7 +1,5 @@
 """The audit of an export of many words: its time is linear, and it finds exactly what was planted."""
 
-from __future__ import annotations
-
 import random
 import time
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """What the measurements on Spark share: a session with two cores, a batch in memory, plain SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Coalescing on Spark with two cores, beside plain SQL, DuckDB, and numpy without Spark."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The fan-out job in rows per second, compared with a job that sends plain messages and tracks nothing."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Iterable, Iterator

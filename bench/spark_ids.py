@@ -1,7 +1,5 @@
 """Item ids as users have them, texts, coalesced on Spark; beside DuckDB and plain SQL on Spark."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from functools import partial

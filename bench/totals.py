@@ -1,7 +1,5 @@
 """Totals: a batch that sums up what its items bring, beside one that does not."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A ledger in memory that counts its accesses to rows, and processes that use it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

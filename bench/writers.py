@@ -1,7 +1,5 @@
 """32 writers that work on the same words all the time."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Runs an example on this machine: fanin on an emulator, with the stacks of the example beside it."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

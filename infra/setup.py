@@ -4,8 +4,6 @@ These are the handlers of the functions, the requirements of the layers, and the
 alone declares. An sdist carries them with it, so it builds the same wheel without a checkout.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from email.parser import Parser

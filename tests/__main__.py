@@ -4,8 +4,6 @@ Two stages run at a time, since those with servers and browsers wait half of the
 after one has failed. A table and one sum come last.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

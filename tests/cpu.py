@@ -6,8 +6,6 @@ outcome and the cost of all. ``python -m tests`` uses it for every stage, and ``
 the session pays for it.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import sys

@@ -1,7 +1,5 @@
 """The API over HTTP, for tests: the real handler behind a WSGI server."""
 
-from __future__ import annotations
-
 import base64
 import uuid
 from typing import Any

@@ -1,7 +1,5 @@
 """Writes that are applied, whose answers are lost, and which the SDK of AWS then repeats."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A TCP proxy that forwards requests but keeps answers: a write happens, and its writer does not know."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ A test that takes long by itself, ``@pytest.mark.soak(long=True)``, is in no sam
 plugin of pytest that takes the sample.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -1,7 +1,5 @@
 """Writes the pages of the reference that are made from the code: python -m docs.site."""
 
-from __future__ import annotations
-
 from docs.site.generated import FOLDER, PAGES
 
 if __name__ == "__main__":

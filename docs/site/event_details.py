@@ -1,7 +1,5 @@
 """The page of events: each with a whole example, which the service in memory sends while the page is made."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The pages of the reference that are made from the code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

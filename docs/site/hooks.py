@@ -4,8 +4,6 @@ Pages are written to be read in the repository, too, so a link may lead to any o
 the pages of ``PROJECT``; of any other file outside docs/ it shows the path.
 """
 
-from __future__ import annotations
-
 import logging
 import posixpath
 import re

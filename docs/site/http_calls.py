@@ -1,7 +1,5 @@
 """The pages of the HTTP API, from the OpenAPI document: every call, and every shape of bodies and answers."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The pages of the library: what they show, and how it is made of signatures and docstrings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

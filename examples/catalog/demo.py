@@ -7,8 +7,6 @@ The functions are the same as on AWS, deployed from the same templates to an emu
 stopped at the end, also after Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import threading

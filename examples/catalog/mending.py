@@ -1,7 +1,5 @@
 """The second act: failed rows are looked at, the consumer is fixed, and their messages are sent again."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Counts the rows that fanin's functions write to DynamoDB, as DynamoDB bills them: refused ones, too."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The results of a run of the demo: the event, the counts, and whether they agree."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Sets up the demo: an emulator with fanin and the example deployed to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What an application adds: a queue, a consumer, a table, a rule for the event, a state that waits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack

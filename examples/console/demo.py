@@ -7,8 +7,6 @@ Look at the overview, find what is wrong, and mend it: ``examples/console/world.
 Ctrl-C stops everything, the emulator included.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

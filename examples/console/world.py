@@ -10,8 +10,6 @@
 | a frame, a buffer, a topic, a route | none | |
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

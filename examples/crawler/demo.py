@@ -3,8 +3,6 @@
 ``python -m examples crawler [PAGES]``
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A web site that is made up as it is read: every page links to others, forward, back and to itself."""
 
-from __future__ import annotations
-
 from random import Random
 
 LINKS = 12

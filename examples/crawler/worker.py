@@ -3,8 +3,6 @@
 It may be killed at any moment. Whatever it sends, it sends twice, as a queue may deliver it.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

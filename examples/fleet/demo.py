@@ -8,8 +8,6 @@ as on AWS, deployed from the same templates to an emulator of this demo. It veri
 policies, and is stopped at the end, also after Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import os

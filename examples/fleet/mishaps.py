@@ -1,7 +1,5 @@
 """Vehicles that misbehave: slow, too late, repeating themselves, or dead in one of three ways."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The office: asks a fleet for a week, waits for the event Gather Ready, and builds the report."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Renders the report as an HTML page: one file that loads nothing, with everything escaped."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs all vehicles of all fleets, each in a thread of its own, some of them with a mishap."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The fleets and their vehicles, as the office lists them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What the application adds to fanin: a queue for Gather Ready, and roles for office and vehicles."""
 
-from __future__ import annotations
-
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets

@@ -1,7 +1,5 @@
 """The results of a run of the demo: the reports, and whether every promise holds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names on which office, vehicles and infrastructure agree."""
 
-from __future__ import annotations
-
 from typing import Final
 
 TOPIC: Final = "vehicles"

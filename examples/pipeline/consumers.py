@@ -1,7 +1,5 @@
 """The consumers that handle the flights, and the subscriber that waits for the end."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

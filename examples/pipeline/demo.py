@@ -6,8 +6,6 @@ The functions are those that go to AWS, deployed to an emulator of this demo's o
 end, also by Ctrl-C. The jobs are those that run on EMR, in one Spark session of this process.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

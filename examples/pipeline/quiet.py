@@ -1,7 +1,5 @@
 """Keeps what Java says of itself at its start off the console; log4j2.properties decides what Spark logs."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The outcome of a run of the pipeline, and whether it adds up."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

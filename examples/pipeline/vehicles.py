@@ -1,7 +1,5 @@
 """Vehicles with queues of their own, registered in the directory; the living ones answer."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

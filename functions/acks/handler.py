@@ -1,7 +1,5 @@
 """Reads the ack queue: a batch of messages becomes one request to mark items, which writes each word once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.entry import queues, wiring

@@ -1,7 +1,5 @@
 """Serves the HTTP API."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.entry.http.application import respond

@@ -1,7 +1,5 @@
 """Serves the console behind the API."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.console.behind_api import respond

@@ -1,7 +1,5 @@
 """Reads the dead-letter queues of tracked queues: fails the items of the messages, so that batches end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.app.diagnosis.last_attempts import last_attempts, sent_queues

@@ -1,7 +1,5 @@
 """Reads the stream of the directory table: announces registrations, and creates the rules of routes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

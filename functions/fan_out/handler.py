@@ -1,7 +1,5 @@
 """Opens a batch for a state of Step Functions, sends its messages, and closes it; see ``FanOutAndWait``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.client.producing.state_task import fan_out

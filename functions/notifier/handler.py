@@ -1,7 +1,5 @@
 """Reads the stream of the batches table: tells of batches and their ends, and forgets those removed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

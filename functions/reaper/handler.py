@@ -1,7 +1,5 @@
 """Runs at a fixed rate: settles or ends the batches that are due."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

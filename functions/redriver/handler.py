@@ -1,7 +1,5 @@
 """Reads the queue of redrives: a job sends messages of failed items again, page after page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.entry import jobs, wiring

@@ -1,7 +1,5 @@
 """Keeps the directory up to date: at a fixed rate, and on events of instances that come and go."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Empties what a stack leaves behind, when the stack is deleted; CloudFormation calls it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.adapters.leftovers import AwsLeftovers

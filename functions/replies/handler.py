@@ -1,7 +1,5 @@
 """Reads the queue of replies to scatters: stores them, and acknowledges their items."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.entry import jobs, wiring

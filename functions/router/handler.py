@@ -1,7 +1,5 @@
 """Sends an event that matches a route to the registrations that the route names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.entry import bus, wiring

@@ -1,7 +1,5 @@
 """Reads the queue of jobs: a job sends the message of a scatter to up to a hundred recipients."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.entry import jobs, wiring

@@ -1,7 +1,5 @@
 """Reads the stream of the words table: settles finished words again, in case their writer crashed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

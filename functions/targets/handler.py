@@ -1,7 +1,5 @@
 """Reads the queue of targets: tells each target the end of its batch, on its own."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """EventBridge Scheduler calls this at the deadline of a batch: completes the batch, or times it out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fanin.entry import wiring

@@ -1,7 +1,5 @@
 """The queue for acknowledgements that need no answer, and the function that it feeds."""
 
-from __future__ import annotations
-
 from constructs import Construct
 
 from fanin import names

@@ -4,8 +4,6 @@ CloudWatch charges for each metric that an alarm looks at, also within metric ma
 cover everything: a function has an alarm on its errors only if nothing else tells of them soon.
 """
 
-from __future__ import annotations
-
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions

@@ -1,7 +1,5 @@
 """The HTTP API: all routes lead to one function, behind the authorization that the settings choose."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from typing import cast

@@ -1,7 +1,5 @@
 """Where handlers, requirements and fanin itself are found, in a checkout and in an installed wheel."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from importlib.metadata import version

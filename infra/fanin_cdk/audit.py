@@ -1,7 +1,5 @@
 """The scheduled audit: exports the tables, runs the audit job on them, and fails if that finds errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from aws_cdk import ArnFormat, Aws, Duration, Stack

@@ -1,7 +1,5 @@
 """Bounded buffers: permissions on the queues that the service creates and users bring, and dead letters."""
 
-from __future__ import annotations
-
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct

@@ -1,7 +1,5 @@
 """Gives functions of users what ``import fanin`` and ``Tracker.from_env()`` need."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """The dashboard, from what users notice down to the tables."""
 
-from __future__ import annotations
-
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct

@@ -1,7 +1,5 @@
 """The directory and content-based routing: registrar, router, and the reader of their table's stream."""
 
-from __future__ import annotations
-
 from aws_cdk import Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets

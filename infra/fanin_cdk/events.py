@@ -1,7 +1,5 @@
 """What invokes functions, the tables' streams and the queues; and the event bus."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from aws_cdk import Duration

@@ -1,7 +1,5 @@
 """A state of Step Functions that opens a batch, waits until it has ended, and goes on with its counts."""
 
-from __future__ import annotations
-
 from aws_cdk import Duration
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs

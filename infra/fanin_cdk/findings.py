@@ -1,7 +1,5 @@
 """Accepts findings of cdk-nag that are intended, each where it arises and with a reason."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ Lambda's own lines, three of 360 bytes for each invocation, are left out unless 
 million calls they cost more than the log of the functions. Their figures are metrics of Lambda as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TypedDict, Unpack, cast
 

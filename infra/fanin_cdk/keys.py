@@ -1,7 +1,5 @@
 """A customer managed KMS key for everything at rest, and the rights that roles need to use it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jsii

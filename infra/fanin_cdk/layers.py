@@ -1,7 +1,5 @@
 """The Lambda layers: fanin, and the third-party packages that it needs; bundled without Docker."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The patterns of one tracker: directory and routing, scatter-gather, bounded buffers, and redrives."""
 
-from __future__ import annotations
-
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs

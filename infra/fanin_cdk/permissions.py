@@ -1,7 +1,5 @@
 """Grants permissions, always in the same form: the actions and the one resource are written out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import cast
 

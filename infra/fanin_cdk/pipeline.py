@@ -1,7 +1,5 @@
 """The Spark jobs on EMR Serverless: their application, role, bucket and code."""
 
-from __future__ import annotations
-
 import re
 
 from aws_cdk import (

@@ -1,7 +1,5 @@
 """A VPC for the Spark jobs, from which they reach SQS and EventBridge Scheduler, and with NAT everything."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from aws_cdk import aws_ec2 as ec2

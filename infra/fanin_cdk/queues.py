@@ -1,7 +1,5 @@
 """Queues: encrypted, over HTTPS only unless they are for an emulator, and with a dead-letter queue."""
 
-from __future__ import annotations
-
 from aws_cdk import Duration
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct

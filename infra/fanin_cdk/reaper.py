@@ -1,7 +1,5 @@
 """The reaper, which settles and ends batches that are idle or overdue, and the rate at which it runs."""
 
-from __future__ import annotations
-
 from aws_cdk import aws_events as events
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct

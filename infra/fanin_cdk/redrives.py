@@ -1,7 +1,5 @@
 """Redriving failed items: the worker, its queue, and where it may send."""
 
-from __future__ import annotations
-
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 

@@ -1,7 +1,5 @@
 """What CloudFormation cannot: delete what is in the way of deleting a stack, and lift limits of tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 

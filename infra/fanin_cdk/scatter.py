@@ -1,7 +1,5 @@
 """Scatter-gather: the worker that sends, the queue and function for replies, and the claims bucket."""
 
-from __future__ import annotations
-
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3

@@ -1,7 +1,5 @@
 """Schedules: one-time ones for the deadlines of batches, and rates for the reaper and the registrar."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack

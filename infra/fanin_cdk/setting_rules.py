@@ -1,7 +1,5 @@
 """Which values each setting takes; ``settings.py`` checks them."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fanin.domain.targets import HOST_RULE

@@ -3,8 +3,6 @@
 docs/reference/settings.md documents every setting.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, fields
 from typing import Any, Self

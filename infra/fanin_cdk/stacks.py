@@ -1,7 +1,5 @@
 """fanin's own stacks: the service, and the Spark jobs beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from aws_cdk import CfnOutput, CrossStackReferences, ReferenceStrength, Stack

@@ -1,7 +1,5 @@
 """The four tables, and grants on them."""
 
-from __future__ import annotations
-
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from constructs import Construct

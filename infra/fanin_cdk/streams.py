@@ -1,7 +1,5 @@
 """The functions that read the ledger's streams, the notifier and the settler, with their retry queues."""
 
-from __future__ import annotations
-
 from aws_cdk import aws_events as events
 from constructs import Construct
 

@@ -1,7 +1,5 @@
 """What each role may do with the tables; ``Storage.grant`` turns it into a policy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fanin import names

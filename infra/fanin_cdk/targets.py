@@ -1,7 +1,5 @@
 """Targets: the queue of jobs, and the function that calls back whoever waits for the end of a batch."""
 
-from __future__ import annotations
-
 import string
 from typing import cast
 

@@ -7,8 +7,6 @@ The template takes the bucket and the prefix of the zip files as parameters, so 
 can deploy it. docs/how-to/deployment.md says how.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

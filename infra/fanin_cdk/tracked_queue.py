@@ -1,7 +1,5 @@
 """A queue whose dead-lettered messages fail their items, so that every batch ends."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from aws_cdk import Duration, Names, Stack, Tags

@@ -1,7 +1,5 @@
 """The whole service as one construct."""
 
-from __future__ import annotations
-
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs

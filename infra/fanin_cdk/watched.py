@@ -1,7 +1,5 @@
 """What the alarms and the dashboard watch, as one value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

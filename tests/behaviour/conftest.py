@@ -1,7 +1,5 @@
 """The behaviour suite's world in memory; that of the deployed stack is in ``tests/e2e/test_behaviour.py``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """A batch from its opening to its event, whatever ends it."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Messages sent as a batch and handled by consumers that succeed, give up, or never get through."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import ItemFailed, ReceivedMessage

@@ -1,7 +1,5 @@
 """What is told of a batch before its end: failing, waiting for held items alone, and its milestones."""
 
-from __future__ import annotations
-
 import json
 
 from fanin import Failure, names

@@ -1,7 +1,5 @@
 """Handlers that hand their item on to a batch of their own, and messages of theirs that come again."""
 
-from __future__ import annotations
-
 from itertools import count
 
 from fanin import ItemFailed, ReceivedMessage

@@ -1,7 +1,5 @@
 """Scatters, frames, buffers, and events that are routed by their content."""
 
-from __future__ import annotations
-
 import json
 import uuid
 

@@ -1,7 +1,5 @@
 """Results: what handlers return is kept once for each item, and read for those that are done."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import Done, ItemFailed, ReceivedMessage

@@ -1,7 +1,5 @@
 """Totals: what consumers, repliers and receivers bring is summed up once each, wherever it is read."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import Count, Done, Failure, ItemFailed, OpenFrame, ReceivedMessage, Tracker

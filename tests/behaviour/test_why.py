@@ -1,7 +1,5 @@
 """Why a batch is not finished: each finding from the situation that it names, on the service in memory."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

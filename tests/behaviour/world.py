@@ -1,7 +1,5 @@
 """What the behaviour suite needs of a service: the same on one in memory and on the deployed stack."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 

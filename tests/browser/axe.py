@@ -3,8 +3,6 @@
 axe is under the Mozilla Public License 2.0, so it is fetched and not part of this repository.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any, Final

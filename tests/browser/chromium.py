@@ -1,7 +1,5 @@
 """A Chromium for tests: the system's, or one from npm that needs neither root nor libraries of the system."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

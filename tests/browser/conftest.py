@@ -5,8 +5,6 @@ not expect (`tests.browser.faults`). ``width``, ``scheme``, ``motion`` and ``jav
 seen; the marks of `tests.browser.views` set them.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Generator, Iterator
 from pathlib import Path

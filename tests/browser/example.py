@@ -1,7 +1,5 @@
 """A small site with a page for each fault, under a strict Content-Security-Policy."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

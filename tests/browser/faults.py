@@ -1,7 +1,5 @@
 """What must not happen on a page: errors, failed requests, requests elsewhere, breaches of its policy."""
 
-from __future__ import annotations
-
 from typing import Final
 from urllib.parse import urlsplit
 

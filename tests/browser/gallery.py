@@ -1,7 +1,5 @@
 """Something of everything that the console shows, and the addresses of all its pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta

@@ -3,8 +3,6 @@
 What they show is made in memory by a clock that stands still, so the same code gives the same pictures.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from datetime import timedelta

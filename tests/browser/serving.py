@@ -1,7 +1,5 @@
 """Serves an application on a loopback port, in a thread of this process."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

@@ -1,7 +1,5 @@
 """axe finds what it should on a page with a strict policy, and nothing on one that is accessible."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

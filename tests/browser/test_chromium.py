@@ -1,7 +1,5 @@
 """Which browser tests take, and how the one from npm is unpacked."""
 
-from __future__ import annotations
-
 import platform
 import shutil
 from pathlib import Path

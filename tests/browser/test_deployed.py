@@ -1,7 +1,5 @@
 """The console of the deployed stack: the demo's trouble is found and mended by clicks alone."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Faults of pages fail tests, whatever these assert, and what shows them is kept."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

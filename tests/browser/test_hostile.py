@@ -1,7 +1,5 @@
 """Whatever callers choose as a text stays a text: nothing of it runs, loads, leads away or hides."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

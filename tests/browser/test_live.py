@@ -1,7 +1,5 @@
 """Pages that are kept up to date, where what is in front of the console sometimes refuses a request."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Nobody acts on other items than the ones that were counted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Every page of the console is accessible in both schemes, fits into each screen, and is small."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

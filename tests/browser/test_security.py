@@ -1,7 +1,5 @@
 """A console answers only who started it: what other pages, other names and other browsers get from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html import escape
 from typing import Any

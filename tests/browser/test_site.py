@@ -1,7 +1,5 @@
 """The site of the documentation in a browser: it needs no other site, and fits a telephone."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

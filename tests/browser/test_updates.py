@@ -1,7 +1,5 @@
 """Pages are kept up to date without a reload, and nothing that somebody does with them is disturbed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The console is used by keyboard, without JavaScript, and by people who do not want motion."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -3,8 +3,6 @@
 Each is a fixture that a test may set; these marks set them to all values that matter.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal
 

@@ -1,7 +1,5 @@
 """One test's visit to pages: a context of its own, its faults, and what is kept of it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The anchors of a page."""
 
-from __future__ import annotations
-
 import re
 
 

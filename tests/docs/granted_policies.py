@@ -5,8 +5,6 @@
 prints them as docs/how-to/policies.md has them.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What was kept of failed items, as tests of pages compare it."""
 
-from __future__ import annotations
-
 from fanin import Tracker
 
 

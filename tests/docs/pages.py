@@ -1,7 +1,5 @@
 """Pages of the documentation as tests use them: the files that a reader saves, and the commands."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The plain CloudFormation template, without its zip files: its parameters and outputs."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

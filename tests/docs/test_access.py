@@ -1,7 +1,5 @@
 """docs/how-to/access.md against the route table and the problem of a token."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

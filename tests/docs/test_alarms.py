@@ -1,7 +1,5 @@
 """docs/reference/alarms.md: every alarm has a runbook, and its description names it."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import chain

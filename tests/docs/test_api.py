@@ -1,7 +1,5 @@
 """docs/reference/api.md against the code."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

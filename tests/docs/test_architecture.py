@@ -1,7 +1,5 @@
 """docs/explanation/architecture.md and CONTRIBUTING.md name files that are there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """docs/how-to/celery.md runs on a worker of Celery with its broker in memory."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

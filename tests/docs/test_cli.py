@@ -1,7 +1,5 @@
 """docs/reference/cli.md says what the command line says."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """docs/how-to/consuming.md runs, and stops."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

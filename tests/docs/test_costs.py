@@ -1,7 +1,5 @@
 """The page about costs has the figures of the code."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/how-to/deadlines.md says what the code does."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

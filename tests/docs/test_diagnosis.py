@@ -1,7 +1,5 @@
 """docs/how-to/diagnosis.md against the code."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """docs/how-to/dramatiq.md runs on a worker of Dramatiq with its broker in memory."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 docs/how-to/accounts.md opens one of them to another account.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from pathlib import Path

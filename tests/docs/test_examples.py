@@ -1,7 +1,5 @@
 """The Python of how-tos that need nothing but fanin: it runs, block after block, and its asserts hold."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.docs import pages

@@ -1,7 +1,5 @@
 """docs/how-to/fastapi.md: the service runs, and a repeated request fans out once."""
 
-from __future__ import annotations
-
 import base64
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """docs/how-to/fifo.md runs, and its queues are what a tracker needs."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """docs/how-to/patterns/frames.md against the code."""
 
-from __future__ import annotations
-
 import re
 
 from fanin import names

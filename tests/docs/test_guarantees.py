@@ -1,7 +1,5 @@
 """docs/explanation/guarantees.md against the code."""
 
-from __future__ import annotations
-
 import re
 
 from fanin import errors

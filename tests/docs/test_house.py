@@ -1,7 +1,5 @@
 """The house: each module's tests lie where the module does, under its name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,5 @@
 """docs/how-to/command-line.md: its examples run in a shell, and its words are those of the program."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """docs/how-to/containers.md: its app has permissions, times and scaling; its YAML fits together."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """docs/how-to/lambda-consumer.md: its app has the numbers of the page, and its function works."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

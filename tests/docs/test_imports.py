@@ -1,7 +1,5 @@
 """README, docs and examples import fanin as users do: from the package, not from the modules below it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from importlib import import_module

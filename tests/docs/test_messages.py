@@ -1,7 +1,5 @@
 """docs/reference/messages.md against the code."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

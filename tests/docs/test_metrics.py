@@ -1,7 +1,5 @@
 """docs/reference/metrics.md against the code; tests/infra compares it with alarms and dashboard."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

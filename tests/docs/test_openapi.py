@@ -1,7 +1,5 @@
 """The OpenAPI document against the code: whole, honest, and never a way to a fault of the service."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

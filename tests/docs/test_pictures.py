@@ -1,7 +1,5 @@
 """The pictures of the documentation are there, small, and shown somewhere."""
 
-from __future__ import annotations
-
 import re
 import struct
 from pathlib import Path

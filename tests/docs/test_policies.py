@@ -1,7 +1,5 @@
 """docs/how-to/policies.md: its policies are those of the grants, and allow that and nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """docs/how-to/production.md: its quotas are those that ``fanin plan`` computes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

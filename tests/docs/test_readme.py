@@ -1,7 +1,5 @@
 """The documentation is code: its blocks run, its commands exist, its tables are the program's own."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The pages of the reference that are made from the code are as the code makes them now."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

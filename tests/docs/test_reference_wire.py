@@ -1,7 +1,5 @@
 """docs/reference/wire.md against the shapes of the code."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

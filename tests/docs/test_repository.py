@@ -1,7 +1,5 @@
 """The files around the code: licence, policies, workflows, templates."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/how-to/sam.md: its template is valid, fits fanin's own, and its functions work."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """docs/how-to/patterns/scatter-gather.md against the code."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The site of the documentation: it builds without a warning, and needs no other site."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import re

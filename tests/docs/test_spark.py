@@ -1,7 +1,5 @@
 """docs/how-to/spark/index.md is what the jobs, the command line and the stack are."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

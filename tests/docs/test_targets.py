@@ -1,7 +1,5 @@
 """docs/how-to/targets.md against the code."""
 
-from __future__ import annotations
-
 import ast
 import re
 from hashlib import sha256

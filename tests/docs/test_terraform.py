@@ -1,7 +1,5 @@
 """docs/how-to/terraform.md: its files can be parsed, refer to what there is, and fit fanin's template."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

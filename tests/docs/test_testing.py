@@ -1,7 +1,5 @@
 """docs/how-to/testing.md: its tests pass, and its tables are those of the code."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -4,8 +4,6 @@ A state machine and a durable function import orders and wait for all of them; a
 of a buffer.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -4,8 +4,6 @@ Usage: ``python -m tests.e2e.crashing_consumer <queue URL> before|after``. It ha
 its ack and before it deletes the message. It prints "there" when it has reached that point.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Mapping, Sequence

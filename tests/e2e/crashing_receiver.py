@@ -4,8 +4,6 @@ Usage: ``python -m tests.e2e.crashing_receiver <URL of the API> <queue URL> <end
 the item, when it began, and when its lease ends, in seconds since the epoch.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 import time

@@ -1,7 +1,5 @@
 """A sender and receivers whose requests all go through a failing network; some receivers die, too."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What tests read of the deployed stack: resources, rows, events on the bus, and logs."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

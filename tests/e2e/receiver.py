@@ -1,7 +1,5 @@
 """A webhook receiver on this machine: HTTPS with a certificate for localhost, which it signs itself."""
 
-from __future__ import annotations
-
 import datetime as dt
 import ssl
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

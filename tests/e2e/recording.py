@@ -4,8 +4,6 @@ The emulator enforces the local template, and evaluates fewer condition keys tha
 played against the policies of the template for AWS.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

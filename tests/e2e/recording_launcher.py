@@ -11,8 +11,6 @@ no test of what it does would see that it always does without. Tests simulate ou
 which do not count.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import json

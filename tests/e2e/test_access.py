@@ -4,8 +4,6 @@ The emulator verifies signatures, and decides by the same patterns of method and
 ``tests/infra`` has what each grant and each function allows; here is whether that is enforced.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The behaviour suite on the deployed stack."""
 
-from __future__ import annotations
-
 import os
 import time
 import uuid

@@ -1,7 +1,5 @@
 """Bounded buffers through the deployed API: many producers, and a limit that holds."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Celery with processes of its own: each child talks to fanin over connections that it has made itself."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The command line against the local stack, in processes of its own, as a user or a script runs it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

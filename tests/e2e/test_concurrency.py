@@ -1,7 +1,5 @@
 """Many at once: threads that ack the same items through the deployed API and through the queue."""
 
-from __future__ import annotations
-
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The deployed API against the OpenAPI document that it serves: no request causes a fault or a surprise."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 That of this folder's stack is read-only; one with buttons has a stack of its own.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The app of docs/how-to/deployment.md, with its consumer and its producer, tracks a batch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

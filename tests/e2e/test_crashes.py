@@ -1,7 +1,5 @@
 """Crashes of consumers, functions and connections, and bad records: nothing is lost or done twice."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

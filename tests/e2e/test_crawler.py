@@ -1,7 +1,5 @@
 """The crawl of examples/crawler on the deployed stack, whose workers are killed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The whole demo on an emulator of its own: once to its end, as `make demo` does, and once interrupted."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The directory, the registrar and the router on the deployed stack, with policies enforced."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

@@ -1,7 +1,5 @@
 """Other ends of batches than by the last ack: what ``test_behaviour.py`` cannot see of them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from fanin import names

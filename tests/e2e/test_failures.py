@@ -1,7 +1,5 @@
 """Failed items keep their messages, on the deployed service: who fails them, where they are, when they go."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

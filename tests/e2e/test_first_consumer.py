@@ -1,7 +1,5 @@
 """docs/tutorial/first-consumer.md, step by step, on the deployed stack; then its app, deployed beside it."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

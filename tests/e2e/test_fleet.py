@@ -1,7 +1,5 @@
 """The fleet example on the deployed stack, in the roles that it brings: three reports at once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

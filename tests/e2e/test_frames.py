@@ -1,7 +1,5 @@
 """Guaranteed delivery on the deployed stack, and through a proxy that injects faults."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable, Iterator

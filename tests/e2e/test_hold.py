@@ -1,7 +1,5 @@
 """Held failures of the ack queue, on the deployed service."""
 
-from __future__ import annotations
-
 from fanin import Failure
 
 

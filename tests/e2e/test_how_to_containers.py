@@ -1,7 +1,5 @@
 """docs/how-to/containers.md: its program as a process, stopped as an orchestrator stops it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

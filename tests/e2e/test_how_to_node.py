@@ -1,7 +1,5 @@
 """docs/how-to/node.md on the deployed stack, with signatures verified and policies enforced."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

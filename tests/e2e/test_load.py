@@ -5,8 +5,6 @@ seconds between two calls of a thread, leaves time for something else on the mac
 gives the threads of the churn the same choices again, though not the same order among them.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import threading

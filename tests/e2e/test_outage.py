@@ -1,7 +1,5 @@
 """The API is down while consumers finish their work: nothing that is done is failed, or done again."""
 
-from __future__ import annotations
-
 import boto3
 import pytest
 

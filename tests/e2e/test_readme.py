@@ -1,7 +1,5 @@
 """The shell sessions of README.md and of the page on the API, verbatim, against the deployed stack."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

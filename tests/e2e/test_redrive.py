@@ -1,7 +1,5 @@
 """Redriving on the deployed stack: queues, and a worker that is killed."""
 
-from __future__ import annotations
-
 import os
 import time
 import uuid

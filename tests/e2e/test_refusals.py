@@ -1,7 +1,5 @@
 """Callers whom the gateway does not let through; what the service itself refuses is tested below it."""
 
-from __future__ import annotations
-
 import json
 
 import boto3

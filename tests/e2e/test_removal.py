@@ -1,7 +1,5 @@
 """A stack that is deleted takes along what CloudFormation knows nothing of, and nothing of others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import boto3

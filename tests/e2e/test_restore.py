@@ -1,7 +1,5 @@
 """docs/how-to/restore.md, rehearsed: rows are lost, and come back from a point-in-time recovery."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Scatter-gather on the deployed stack, with policies enforced: queues, functions, alarms, the bucket."""
 
-from __future__ import annotations
-
 import urllib.request
 import uuid
 from collections.abc import Iterable

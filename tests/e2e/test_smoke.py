@@ -1,7 +1,5 @@
 """`make smoke`, with a profile that leads to an emulator: it deploys, tries, counts and removes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Targets on the deployed stack: a state machine, a durable function, queues and webhooks that wait."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

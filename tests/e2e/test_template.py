@@ -1,7 +1,5 @@
 """The plain template deploys with CloudFormation and its zip files alone, and the stack tracks a batch."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

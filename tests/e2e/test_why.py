@@ -1,7 +1,5 @@
 """Why a batch is not finished, on the deployed service: what SQS, Lambda and the tables really say."""
 
-from __future__ import annotations
-
 import io
 import json
 import uuid

@@ -3,8 +3,6 @@
 A synthesis costs seconds, so settings that have nothing to do with each other are in one set.
 """
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from typing import Any, Final, NamedTuple

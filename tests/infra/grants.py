@@ -6,8 +6,6 @@ renews ``grants.txt``: a line more is a permission more. Which calls of the API 
 ``test_access.py`` has that.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the grants of the tracker allow: every route of the API against every group, in both directions."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The HTTP API: its routes, who may call them, and what is written about it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

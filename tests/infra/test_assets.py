@@ -1,7 +1,5 @@
 """Handlers, requirements and fanin itself are found in a checkout and in a wheel, and only together."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The console behind the API: only where the settings ask for it, and with no more rights than it needs."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import names

@@ -1,7 +1,5 @@
 """A function becomes a consumer in one call: what it gets, from where, and which functions are refused."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What invokes functions, and where records and messages go that they cannot handle."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

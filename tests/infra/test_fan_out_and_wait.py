@@ -1,7 +1,5 @@
 """The state of Step Functions that opens a batch and waits for it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

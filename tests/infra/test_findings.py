@@ -1,7 +1,5 @@
 """cdk-nag and cfn-lint find nothing, although they would."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What all functions have in common, and the layers they share."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

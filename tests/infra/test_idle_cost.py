@@ -1,7 +1,5 @@
 """What a deployment costs while nothing happens, computed from the template."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A deployment with a key of one's own, tags, a permissions boundary, and a VPC."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

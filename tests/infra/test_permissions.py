@@ -1,7 +1,5 @@
 """All permissions of all functions, written out: one more or one less is a mistake."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What the layers install is pinned whole, with hashes, and belongs to what they ask for."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

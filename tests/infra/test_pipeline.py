@@ -1,7 +1,5 @@
 """The stack of the Spark jobs: what they may do, what they run on, and when the audit does."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import re

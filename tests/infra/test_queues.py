@@ -1,7 +1,5 @@
 """Queues: each has an end for lost messages or an alarm, and refuses plain HTTP."""
 
-from __future__ import annotations
-
 import json
 
 import aws_cdk as cdk

@@ -1,7 +1,5 @@
 """What goes with a stack, and only with a stack whose data is to be destroyed."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Settings: documentation and code agree, and invalid values are refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, fields

@@ -1,7 +1,5 @@
 """The tables: keys, retention, backups and streams."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import names

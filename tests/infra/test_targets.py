@@ -1,7 +1,5 @@
 """The function of targets: its queue, the secret of webhooks, and what it may do."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import names

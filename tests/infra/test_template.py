@@ -1,7 +1,5 @@
 """The plain template: it names its zip files by parameters, and brings exactly these files."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

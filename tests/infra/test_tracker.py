@@ -1,7 +1,5 @@
 """The tracker in the app of a user, and in its own stack."""
 
-from __future__ import annotations
-
 from fanin import names
 
 OUTPUTS = {names.OUTPUT_API_URL, *names.OUTPUTS.values()}

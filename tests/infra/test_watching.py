@@ -1,7 +1,5 @@
 """Alarms and dashboard: they cover everything that can go wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

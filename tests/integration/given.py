@@ -1,7 +1,5 @@
 """Rows that tests of the stores begin with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fanin.app.ports.words import Clear, Cleared, WordKey

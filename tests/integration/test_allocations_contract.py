@@ -1,7 +1,5 @@
 """What every store of batch rows promises: adding items, with a key at most once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """What stores of batch rows promise: creating, reading and listing them; what is due; children of items."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain, islice

@@ -1,7 +1,5 @@
 """What every listing promises: only its own cursors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

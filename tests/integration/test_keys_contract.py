@@ -1,7 +1,5 @@
 """What every store promises of keys: one key is one item, however many add it at once."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """What every store of batch rows promises: changes of state and deadline, each by one conditional write."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What every store of parts promises: notes of items that failed, were sent, or are tried again."""
 
-from __future__ import annotations
-
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven, ResultRow, RetryRow, SentRow
 from fanin.domain.access import IdempotencyKey

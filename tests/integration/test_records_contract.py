@@ -1,7 +1,5 @@
 """What every store of records promises, whatever it keeps them in."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.adapters import cursors

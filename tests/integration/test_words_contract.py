@@ -1,7 +1,5 @@
 """What every store of words promises: bits cleared once, and leases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce

@@ -4,8 +4,6 @@ Each run explores every interleaving of its processes. The rules must hold in al
 left out, the run that is about this rule must find the fault, or it proves nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

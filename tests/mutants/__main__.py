@@ -7,8 +7,6 @@ some behaviour has no test. A few mutants behave like the original; ``equivalent
 reason.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

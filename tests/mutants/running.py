@@ -1,7 +1,5 @@
 """Runs tests against mutants: each in a process of its own, several at a time."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

@@ -1,7 +1,5 @@
 """Which mutants are tried, and by which tests."""
 
-from __future__ import annotations
-
 import argparse
 
 from tests.mutants.__main__ import chosen, modules, obsolete, stages

@@ -1,7 +1,5 @@
 """A mutant takes the place of its module, whether that is a file or a package."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

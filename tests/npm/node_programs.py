@@ -1,7 +1,5 @@
 """The packages that a program in Node.js needs to work with fanin."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Packages of npm that tests use: fetched once, checked, and unpacked."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """Packages of npm that a lockfile names, each with its digest: installed once for each lockfile."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

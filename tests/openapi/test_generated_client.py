@@ -1,7 +1,5 @@
 """A client that is generated from the OpenAPI document has types that hold, and works."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tools that read the OpenAPI document as others do: fetched once, and only in the versions named here."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """A proxy between botocore and a store, which lets writes take effect and loses their answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection

@@ -1,7 +1,5 @@
 """Other programs that speak DynamoDB, and are not ours: what they answer, our stores must expect."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """botocore for real: each write of each use case takes effect, and its answer is lost on the way back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sixteen threads on a store that is not ours: what memory's greenlets cannot show, real requests can."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 

@@ -1,7 +1,5 @@
 """The simulation on two stores at once: the second one, which is not ours, must agree with memory in all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace

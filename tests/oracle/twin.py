@@ -1,7 +1,5 @@
 """Twins: the stores in memory, and beside them the stores on DynamoDB, which must give the same answers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every use case that writes, each with the world that it begins in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

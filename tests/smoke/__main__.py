@@ -7,8 +7,6 @@ The stacks get a random prefix, so they touch nothing else in the account. They 
 after a failure or Ctrl-C. With a profile that leads to the emulator, the same happens there.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

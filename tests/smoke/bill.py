@@ -1,7 +1,5 @@
 """Prints what a deployment has cost so far, at list prices."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from typing import Final

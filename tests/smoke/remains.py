@@ -1,7 +1,5 @@
 """What tests have made beside the stacks, and what is left of a deployment after its removal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The CDK's command line, as users deploy with it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What is tried on a deployed stack; each trial says whether it passed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

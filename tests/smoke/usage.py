@@ -1,7 +1,5 @@
 """What the stacks of a deployment have used since they were created, as CloudWatch counts it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@
   class is a file system. The code that reads the others has the same defaults.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 SPARK_REMOTE=sc://HOST:PORT python -m tests.spark.connect_client FOLDER BATCH_TO_ASK ITEM BATCH_TO_FILL QUEUE
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Consumers of a queue, in threads of the test, who handle messages and mark their items."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections import Counter

@@ -1,7 +1,5 @@
 """Datasets that tests write, and what the opener makes of them."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any

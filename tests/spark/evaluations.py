@@ -1,7 +1,5 @@
 """Rows that know how often they were evaluated, and are not the same twice."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ For tests and the bench. To ``audit.export`` they look like real ones: they have
 folders and manifests, with the true sizes, MD5 sums and ETags.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

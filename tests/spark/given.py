@@ -1,7 +1,5 @@
 """Batches that no stack holds, items of theirs, and what marks of them say; for tests without an emulator."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A closed batch on the stack whose items tests acknowledge, and datasets of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -7,8 +7,6 @@
   stacks, and which only Spark's UI shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

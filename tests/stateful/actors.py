@@ -4,8 +4,6 @@ What a closure keeps outlives a crash, as a queue or a caller's own store would;
 is lost, above all the process's cache of batches.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -8,8 +8,6 @@ Replay a seed with its trace:
     python -m tests.stateful.failures_world SEED
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from random import Random

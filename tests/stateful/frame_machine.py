@@ -1,7 +1,5 @@
 """Guaranteed delivery as a state machine: Hypothesis chooses what is sent, lost, doubled, and who dies."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 

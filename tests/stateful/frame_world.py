@@ -1,7 +1,5 @@
 """The world of the frame machine: a sender, receivers, the way between them, and what must be true of all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -6,8 +6,6 @@ which some are lost and some come twice. Replay a seed with its trace:
     python -m tests.stateful.frames SEED
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Sequence

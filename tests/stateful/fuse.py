@@ -1,7 +1,5 @@
 """A fuse: lets a process die at a chosen access to a store."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -3,8 +3,6 @@
 Every access may crash its process, lose its answer, or arrive late.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import count
 from random import Random

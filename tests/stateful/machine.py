@@ -1,7 +1,5 @@
 """The ledger as a state machine beside a model of plain sets: Hypothesis chooses the calls."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

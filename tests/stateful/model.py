@@ -5,8 +5,6 @@ that it came late). Between the two nobody can know. The words in memory are rea
 the code under test.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

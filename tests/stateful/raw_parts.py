@@ -1,7 +1,5 @@
 """Parts of batches in memory, read without an access: failures and what belongs to them, results, keys."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from copy import copy
 

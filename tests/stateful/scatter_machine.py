@@ -1,7 +1,5 @@
 """Scatter-gather as a state machine beside a model of plain sets: Hypothesis chooses calls, and who dies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a scatter should be, in plain sets and dicts."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The world of the scatter machine: its processes, its stores as they are, and what must be true of both."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any

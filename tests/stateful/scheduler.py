@@ -1,7 +1,5 @@
 """Runs actors as greenlets; at every access to a store, a seed decides who goes on and who crashes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from random import Random

@@ -8,8 +8,6 @@ Replay a seed with its trace:
     python -m tests.stateful.senders SEED
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator

@@ -5,8 +5,6 @@ Replay a seed with its trace:
     python -m tests.stateful.simulation WIDTH SEED
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace

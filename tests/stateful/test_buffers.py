@@ -1,7 +1,5 @@
 """Bounded buffers under concurrency, under crashes, and at rates that do not match."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Failures from the first to the last, under hundreds of seeds; and proof that broken ones would not pass."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

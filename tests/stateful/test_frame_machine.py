@@ -1,7 +1,5 @@
 """Guaranteed delivery against what must always be true; and proof that a broken one would not pass."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from typing import Any

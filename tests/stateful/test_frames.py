@@ -1,7 +1,5 @@
 """Guaranteed delivery under hundreds of seeds; and proof that a broken one would not pass."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

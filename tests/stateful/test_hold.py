@@ -1,7 +1,5 @@
 """Hold, release and tolerance under thousands of seeds; and proof that broken ones would not pass."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.app.ledger.watching import Watching

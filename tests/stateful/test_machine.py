@@ -1,7 +1,5 @@
 """The ledger in memory against a plain model; that DynamoDB answers alike is shown in ``tests/oracle``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

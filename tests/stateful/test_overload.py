@@ -4,8 +4,6 @@ The parts are those of a deployed service: the library's consumer, the functions
 dead-letter queue, and queues with visibility timeouts and tries as the stack makes them.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

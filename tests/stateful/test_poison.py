@@ -1,7 +1,5 @@
 """One bad message in a window of n: exactly the others are handled, whoever receives them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

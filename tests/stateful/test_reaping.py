@@ -4,8 +4,6 @@ Every acknowledgement, the close and the reaper itself may die at any access. No
 repeated, so nobody but the reaper heals.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from random import Random
 from typing import Any

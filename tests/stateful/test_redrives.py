@@ -1,7 +1,5 @@
 """Redrives under hundreds of seeds; and proof that a broken one would not pass."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

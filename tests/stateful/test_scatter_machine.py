@@ -1,7 +1,5 @@
 """Scatter-gather against a plain model; and proof that a broken one would not pass."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Scatter-gather under hundreds of seeds; and proof that a broken one would not pass."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.app.scatters.gather import Gather

@@ -1,7 +1,5 @@
 """Producers, nested batches and redrives whose batches end at any moment, under seeds."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.client.producing.batch import TrackedBatch

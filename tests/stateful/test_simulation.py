@@ -3,8 +3,6 @@
 ``make soak`` plays a million others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

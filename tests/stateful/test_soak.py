@@ -1,7 +1,5 @@
 """Playing seeds for a long time: how many, for how long, and which first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

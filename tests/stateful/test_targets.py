@@ -4,8 +4,6 @@ Processes die before and after every access to a store, queue or target; the SDK
 answer was lost. What the queue of jobs, the stream and the caller's key repeat is repeated here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from typing import Final

@@ -1,7 +1,5 @@
 """One process with real threads: what greenlets cannot interleave, the interpreter may."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@ Which write that is cannot be told from answers: they are lost, requests come la
 have written. So the raw words are looked at around each write, without the code under test.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

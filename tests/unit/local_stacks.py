@@ -1,7 +1,5 @@
 """A local stack that nobody started: what a deployment to an emulator is described as."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fanin import names

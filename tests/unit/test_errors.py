@@ -1,7 +1,5 @@
 """The tree of errors: what its docstring draws is what there is, and every code is stable and unique."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Names on which several parts must agree."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the package shows: every name is declared once, and needs no extra."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Checks a row of the catalog, and computes the nearest hub."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation

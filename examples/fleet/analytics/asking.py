@@ -4,8 +4,6 @@ Each fleet gets one scatter, to the fleet's topic in the directory. Its idempote
 the report and the fleet, so a report that is run again, for example after its driver died, finds it.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence

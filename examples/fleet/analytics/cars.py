@@ -6,8 +6,6 @@ The cars are those of the fleet example, whose logs follow from their plates. As
 twice, some lack a value, some have a wrong one, and some of these are sent again, corrected.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys

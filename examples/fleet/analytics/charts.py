@@ -4,8 +4,6 @@ pygal draws them. It is pure Python without dependencies that need compiling, so
 matplotlib would add thirty megabytes, and the colour of its text could not follow the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from xml.etree.ElementTree import Element, SubElement

@@ -1,7 +1,5 @@
 """Reads a dataset of telemetry; each row is a measurement, or a reject with its reason."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Figures as text, with units that people know."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """The report as a page: one HTML file that holds its charts, loads nothing and escapes everything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import date
 from functools import partial

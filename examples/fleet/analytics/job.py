@@ -1,7 +1,5 @@
 """The report: telemetry, and what the vehicles answer, as Parquet and one page."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import Final

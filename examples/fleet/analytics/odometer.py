@@ -1,7 +1,5 @@
 """Odometers that do not agree with the trips: they are named, and no figure is made from them."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window

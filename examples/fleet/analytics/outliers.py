@@ -1,7 +1,5 @@
 """Weeks so far from all others that a report of the time between would show nothing: a clock was wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Final, NamedTuple

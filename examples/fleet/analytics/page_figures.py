@@ -1,7 +1,5 @@
 """The figures of the page, collected from the datasets: as many as fit on it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final

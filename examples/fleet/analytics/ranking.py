@@ -1,7 +1,5 @@
 """Vehicles in the order of what they drove."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyspark.sql import DataFrame, Window

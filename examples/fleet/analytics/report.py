@@ -4,8 +4,6 @@ Everything that is read twice is written first: if a plan ran twice on an input 
 report would not add up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date

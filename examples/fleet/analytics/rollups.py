@@ -4,8 +4,6 @@ Trips and fill-ups are added up to vehicle and week before they are joined, so t
 vehicle's fill-ups never multiply its trips. Sums are of whole numbers; ratios are computed from them last.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyspark.sql import Column, DataFrame

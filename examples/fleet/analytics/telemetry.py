@@ -4,8 +4,6 @@ Measures are whole numbers of small units (metres, seconds, millilitres, hundred
 whole numbers do not depend on the order of the tasks, so a run that is repeated gives the same figures.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final

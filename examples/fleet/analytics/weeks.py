@@ -1,7 +1,5 @@
 """ISO weeks (ISO 8601): from Monday to Sunday, in UTC; week 1 has the year's first Thursday."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A CDK app with a stack that takes its data along when it is deleted, for an emulator."""
 
-from __future__ import annotations
-
 import aws_cdk as cdk
 
 from fanin_cdk import FaninStack, Settings

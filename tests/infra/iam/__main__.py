@@ -1,7 +1,5 @@
 """Renews ``recorded.json``: ``python -m tests.infra.iam FOLDER``, after tests with ``FANIN_CALLS=FOLDER``."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The recorder loads this file by its path in the emulator's own Python, so it imports only what that has.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ All operators of a block, and all keys of an operator, must match; of the values
 emulator does not evaluate is evaluated here: sets of values, missing keys, and tests for their presence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

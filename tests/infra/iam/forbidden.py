@@ -1,7 +1,5 @@
 """What the functions must not do, and the few that may do it all the same."""
 
-from __future__ import annotations
-
 from tests.infra.iam.policies import Request
 from tests.infra.iam.templates import ACCOUNT, REGION
 

@@ -4,8 +4,6 @@ The Lambda Developer Guide lists the actions of event source mappings ("Using La
 DynamoDB"). Destinations take a message, and the runtime writes logs and traces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.infra.iam.recorded import Question

@@ -1,7 +1,5 @@
 """Policies of IAM, evaluated as "Policy evaluation logic" of the IAM User Guide says, within one account."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum

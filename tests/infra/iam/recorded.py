@@ -1,7 +1,5 @@
 """Questions to IAM that were recorded while the functions ran, and who may ask them on AWS."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 A resource that CloudFormation would name has its logical id, without the hash, as its name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

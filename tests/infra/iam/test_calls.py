@@ -1,7 +1,5 @@
 """Which questions a call of AWS asks, by the tables of the Service Authorization Reference."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

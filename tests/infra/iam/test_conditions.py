@@ -1,7 +1,5 @@
 """The evaluator, on the examples and rules of "Condition operators" and "Multivalued context keys"."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.infra.iam.conditions import UnknownOperator, holds, matches

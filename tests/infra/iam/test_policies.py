@@ -1,7 +1,5 @@
 """The evaluator, on the rules of "Policy evaluation logic" of the IAM User Guide."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.infra.iam.policies import Decision, Request, decide, evaluate

@@ -1,7 +1,5 @@
 """What AWS would answer to what the functions did on the deployed stack, and to what none of them may do."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Datasets as message bodies: each row is either sent or left out, with a reason."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

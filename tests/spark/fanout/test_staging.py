@@ -1,7 +1,5 @@
 """Contiguous ordinals: whatever shuffles, retries and re-reads do to the rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """CSV as people leave it: every file counts, by the names of its columns, or an error says why."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import zlib

@@ -1,7 +1,5 @@
 """Columns from names of folders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

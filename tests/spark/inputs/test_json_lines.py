@@ -1,7 +1,5 @@
 """JSON, read strictly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pyspark.sql import SparkSession

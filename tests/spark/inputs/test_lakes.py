@@ -1,7 +1,5 @@
 """Folders that are tables are not read as plain files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from threading import Barrier

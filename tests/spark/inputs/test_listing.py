@@ -1,7 +1,5 @@
 """The files of a dataset: the same ones whatever the format, or none by mistake."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

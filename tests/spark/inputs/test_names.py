@@ -1,7 +1,5 @@
 """Names of columns, compared as the session does."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.sql import SparkSession
 

@@ -1,7 +1,5 @@
 """Formats that Spark reads: merged, or refused by the file; tables by their names."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from pathlib import Path

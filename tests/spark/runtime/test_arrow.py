@@ -1,7 +1,5 @@
 """Columns that are declared once, for Arrow and for Spark."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession

@@ -1,7 +1,5 @@
 """A dataset replaces that of an earlier run, and nothing else."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

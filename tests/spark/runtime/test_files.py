@@ -1,7 +1,5 @@
 """Small files next to datasets, on the file systems that Spark uses."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

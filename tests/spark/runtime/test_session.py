@@ -1,7 +1,5 @@
 """The session of the jobs: its Java, and one that is running already."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.sql import SparkSession
 

@@ -1,7 +1,5 @@
 """Waits between tries: how long, and how many."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.adapters.backoff import Backoff

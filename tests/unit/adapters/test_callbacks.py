@@ -1,7 +1,5 @@
 """Calling back AWS: tasks of Step Functions, and callbacks of Lambda durable functions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Claim checks against S3 in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit

@@ -1,7 +1,5 @@
 """Cursors come from callers, so they may be anything at all: forged, cut, of another listing or release."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

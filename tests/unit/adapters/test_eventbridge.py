@@ -1,7 +1,5 @@
 """Rules of routes, as EventBridge is asked for them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any

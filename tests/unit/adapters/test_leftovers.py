@@ -1,7 +1,5 @@
 """What is deleted with a stack, and what of others is left alone."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

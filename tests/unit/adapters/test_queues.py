@@ -1,7 +1,5 @@
 """Queues of buffers in memory, on SQS in memory, and on moto: received, hidden, removed, made, deleted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

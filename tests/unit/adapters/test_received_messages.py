@@ -3,8 +3,6 @@
 What the tags of a dead-letter queue say.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Threads of a process that was forked."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Webhooks: what a request carries and what its answer means; to which address it goes; how it is signed."""
 
-from __future__ import annotations
-
 import base64
 import json
 import socket

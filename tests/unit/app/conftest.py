@@ -1,7 +1,5 @@
 """A world in memory with narrow words, that can be interrupted at any access to a store."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """One call for many items: which fail, with what error, and after how many calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import pytest

@@ -5,8 +5,6 @@ Notes and messages of failures, written before the items are marked.
 Deleting the messages of a batch that was removed.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

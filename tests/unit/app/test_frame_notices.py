@@ -1,7 +1,5 @@
 """What senders are told of their frames, and when a frame without progress is given up."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

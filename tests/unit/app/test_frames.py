@@ -1,7 +1,5 @@
 """Frames: what is missing, who may handle an envelope, and what senders are told."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Values that are remembered for a while."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.adapters.memory import FixedClock

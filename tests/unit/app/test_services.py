@@ -3,8 +3,6 @@
 A call that is added to a Protocol of ``fanin.app.api`` and forgotten on one side fails here.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, get_type_hints

@@ -1,7 +1,5 @@
 """The whole bill: what is counted in a run, and what the plan computes."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench import bill

@@ -1,7 +1,5 @@
 """The size of an item, by the rules of DynamoDB."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.dynamodb import _size

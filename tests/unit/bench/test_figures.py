@@ -1,7 +1,5 @@
 """A figure and its bound."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.figures import Figure, worst

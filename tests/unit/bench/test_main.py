@@ -1,7 +1,5 @@
 """python -m bench: what it runs where, what it prints, and its exit code."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

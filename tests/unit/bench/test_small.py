@@ -1,7 +1,5 @@
 """Measurements of writes and reads, on few items: a figure is what its rows cost, and within its bound."""
 
-from __future__ import annotations
-
 from itertools import cycle
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """A measurement in a file of its own, so that a process for it imports little."""
 
-from __future__ import annotations
-
 import os
 
 from bench.figures import Figure

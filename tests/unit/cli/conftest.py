@@ -1,7 +1,5 @@
 """The command line on the ledger in memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from functools import cache

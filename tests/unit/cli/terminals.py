@@ -1,7 +1,5 @@
 """The command line in processes of its own: in a terminal, and in a pipe."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

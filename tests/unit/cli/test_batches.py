@@ -1,7 +1,5 @@
 """fanin open, add, close, cancel, list, expire."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

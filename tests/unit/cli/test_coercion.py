@@ -1,7 +1,5 @@
 """Values that need no library are converted without pydantic, and all others as Typer converts them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Commands by name: each is imported when it is called, and a name that is misspelt finds its neighbours."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

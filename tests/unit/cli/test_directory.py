@@ -1,7 +1,5 @@
 """The directory, routes, and events that are routed."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import Tracker

@@ -1,7 +1,5 @@
 """Exit codes are stable, and each has a meaning."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.cli.exits import ExitCode, code_of

@@ -1,7 +1,5 @@
 """fanin fanout: sending, malformed rows, and messages that the queue rejects."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import itertools

@@ -1,7 +1,5 @@
 """fanin ack, fail."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

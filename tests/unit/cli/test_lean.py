@@ -1,7 +1,5 @@
 """A command that asks the API loads nothing that it does not need."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tables, also on narrow terminals."""
 
-from __future__ import annotations
-
 import io
 import re
 

@@ -1,7 +1,5 @@
 """The whole command line: usage, errors, common options, and what its start loads."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

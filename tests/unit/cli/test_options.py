@@ -1,7 +1,5 @@
 """Arguments and options that several commands share behave alike in each of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.cli.exits import ExitCode

@@ -1,7 +1,5 @@
 """Values of arguments and options: what is accepted, and errors that say what to write."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands on scatters, frames and buffers."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import names

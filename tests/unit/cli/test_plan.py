@@ -1,7 +1,5 @@
 """fanin plan."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

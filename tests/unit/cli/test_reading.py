@@ -1,7 +1,5 @@
 """Commands that read batches."""
 
-from __future__ import annotations
-
 import csv
 import json
 

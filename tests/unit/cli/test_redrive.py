@@ -1,7 +1,5 @@
 """Failed items: sent again, or given up."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

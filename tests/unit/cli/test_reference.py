@@ -1,7 +1,5 @@
 """The page that documents the command line, made from its help."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Rows of CSV, JSON Lines and Parquet files; malformed rows are counted and listed."""
 
-from __future__ import annotations
-
 import io
 import json
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """The command line with which a stopped run goes on, the rate and the time left, and Ctrl-C."""
 
-from __future__ import annotations
-
 import io
 import shlex
 import signal

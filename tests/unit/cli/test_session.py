@@ -1,7 +1,5 @@
 """Which tracker commands use, and how answers, remarks and errors are printed."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """The commands on Spark jobs, with EMR replaced."""
 
-from __future__ import annotations
-
 import pkgutil
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Commands on the service itself."""
 
-from __future__ import annotations
-
 import logging
 import re
 import subprocess

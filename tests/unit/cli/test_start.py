@@ -1,7 +1,5 @@
 """How the command starts: its version, and what it says where its extra is missing."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Batches and receipts as text for people."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from datetime import timedelta

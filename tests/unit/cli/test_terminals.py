@@ -1,7 +1,5 @@
 """What a terminal and a pipe show of the same commands, asked of the API over HTTP."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Times, durations and rates as people read them."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

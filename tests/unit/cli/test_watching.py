@@ -1,7 +1,5 @@
 """Watching batches until they have ended."""
 
-from __future__ import annotations
-
 import io
 import time
 from dataclasses import replace

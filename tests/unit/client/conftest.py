@@ -1,7 +1,5 @@
 """SQS on moto, and a way to make its answers worse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Producers wait for room and takers give it back, over the API and straight on the stores."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Where a tracker finds its stack."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """From what people write to what the services take."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 from math import inf
 from typing import Any

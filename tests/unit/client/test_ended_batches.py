@@ -3,8 +3,6 @@
 Messages of ended batches are dropped without doing their work.
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Which items are handled now, and which of them a child batch has taken over."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 from fanin.client.items_in_hand import ItemsInHand

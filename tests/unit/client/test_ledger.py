@@ -1,7 +1,5 @@
 """The calls on batches that every tracker has, on the ledger in memory."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The file that says where the local stack is: written whole, read by any client, checked by its fields."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from pathlib import Path

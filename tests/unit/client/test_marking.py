@@ -1,7 +1,5 @@
 """The calls that mark items, as people make them: streams of any length, and what is refused."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

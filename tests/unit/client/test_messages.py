@@ -1,7 +1,5 @@
 """Messages: what is sent, and what is read of a message that was received."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The calls that read batches, on the ledger in memory."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Following a redrive until it is finished."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

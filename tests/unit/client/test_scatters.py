@@ -1,7 +1,5 @@
 """Scatters for people: objects, spans of time, and replies to the messages that came."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from typing import Any

@@ -3,8 +3,6 @@
 What every queue takes as a message.
 """
 
-from __future__ import annotations
-
 import pytest
 from botocore import exceptions
 

@@ -1,7 +1,5 @@
 """The tracker: batches in a with block, and what it makes for producers and consumers."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from types import SimpleNamespace
 

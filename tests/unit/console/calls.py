@@ -1,7 +1,5 @@
 """The calls that pages make of the service: counted, or answered otherwise."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from functools import partial

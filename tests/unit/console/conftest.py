@@ -1,7 +1,5 @@
 """A service in memory, and browsers that look at its console."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What one reads on a page, and where its links lead."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html import unescape

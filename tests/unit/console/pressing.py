@@ -1,7 +1,5 @@
 """A person at the console: reads the question of an action, and presses its button."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from typing import Any

@@ -1,7 +1,5 @@
 """The console as a function behind the API."""
 
-from __future__ import annotations
-
 import json
 import logging
 from base64 import b64decode, b64encode

@@ -4,8 +4,6 @@ Colour vision is simulated as Machado, Oliveira and Fernandes have it (2009, sev
 Colours are compared in Oklab. WCAG 2.2 asks for a contrast of 3 to 1 of what one must see (1.4.11).
 """
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 

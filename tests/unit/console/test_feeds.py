@@ -1,7 +1,5 @@
 """Live views: the events that a browser gets, and when it asks again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

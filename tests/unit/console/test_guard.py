@@ -1,7 +1,5 @@
 """"""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import count
 from urllib.parse import urlencode

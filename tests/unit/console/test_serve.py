@@ -1,7 +1,5 @@
 """The console as ``fanin ui`` serves it, asked over a real connection."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

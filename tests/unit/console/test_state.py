@@ -1,7 +1,5 @@
 """What all pages of one console share, and what they read in an address."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

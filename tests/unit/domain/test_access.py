@@ -1,7 +1,5 @@
 """Names of callers, and the keys that belong to them."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.domain import limits

@@ -1,7 +1,5 @@
 """The batch row: its states and its times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A buffer's words; payloads that a queue can never take are refused before anything is written."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.domain import limits

@@ -1,7 +1,5 @@
 """Changes of the row of a batch: when they fit, and what they leave."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Keys in the bucket."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.domain.batch import Batch

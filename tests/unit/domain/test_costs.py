@@ -1,7 +1,5 @@
 """The computed costs, compared with what the ledger really writes."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import Tracker

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from fanin.domain.diagnosis import Code, Finding, Severity, most_likely_first
 
 

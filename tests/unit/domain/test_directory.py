@@ -1,7 +1,5 @@
 """The form of registrations in rows, and what is told of their changes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 How many failures are too many, for certain.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from time import process_time
 from typing import Any

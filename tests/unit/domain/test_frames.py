@@ -1,7 +1,5 @@
 """Frames: the batch that a frame is, and the mark of a repeat that was requested."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Identifiers: what goes out comes back, and nothing else gets in."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import pytest

@@ -1,7 +1,5 @@
 """What is remembered: the entries that were written last."""
 
-from __future__ import annotations
-
 from fanin.domain.latest import Latest
 
 

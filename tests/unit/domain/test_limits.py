@@ -3,8 +3,6 @@
 Chunks of a stream.
 """
 
-from __future__ import annotations
-
 import re
 import string
 from itertools import count, islice, pairwise

@@ -1,7 +1,5 @@
 """Marks and the verdicts on them: what is left out takes its default, and verdicts add up."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Event patterns, as EventBridge reads them."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The values of a bit picture."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.domain.batch import Batch

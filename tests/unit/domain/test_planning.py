@@ -3,8 +3,6 @@
 An idle month; tests/infra/test_idle_cost.py computes the same from the template.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.domain.planning import alternatives, idle

@@ -1,7 +1,5 @@
 """Prices of AWS: what is known of a region, and prices of one's own."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

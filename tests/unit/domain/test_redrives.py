@@ -1,7 +1,5 @@
 """What a redrive asks for beyond a selection."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.domain.failures import error_of

@@ -1,7 +1,5 @@
 """Reports of batches: what they derive, and what a report without news says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hypothesis import given

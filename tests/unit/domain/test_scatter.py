@@ -1,7 +1,5 @@
 """Scatters: what is derived from how far they are, and the defaults of a request."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -3,8 +3,6 @@
 URLs and addresses of webhooks: nothing that leads into somebody's network is accepted.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.domain.targets import (

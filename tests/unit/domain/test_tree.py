@@ -1,7 +1,5 @@
 """The arithmetic of the tree, by brute force on small ones and by property on all."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """A ledger in memory behind the entries, and events as AWS makes them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Events of the bus that are refused; ``tests/unit/functions`` has those that are followed and routed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

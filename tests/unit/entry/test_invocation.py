@@ -1,7 +1,5 @@
 """How much time an invocation has left for work."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any

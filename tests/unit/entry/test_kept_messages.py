@@ -1,7 +1,5 @@
 """Failures of dead messages, with what is kept of these."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

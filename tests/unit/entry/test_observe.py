@@ -1,7 +1,5 @@
 """Logs and metrics of the functions: what is counted, and what every handler gets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

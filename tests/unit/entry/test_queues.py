@@ -1,7 +1,5 @@
 """The ack queue and the dead-letter queues."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

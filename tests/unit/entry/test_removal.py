@@ -1,7 +1,5 @@
 """The custom resource that cleans up behind a stack: when it does, and that CloudFormation hears of it."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The queues of scatters: jobs and replies, of which a bad one spares the others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The environment: each value checked when it is asked for."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stream records, and what becomes of those that cannot be handled."""
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The queue of targets: jobs that failed come again, each on its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Messages that could not be handled: parked, put back, or postponed."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The composition root: what is made of which settings, and when a missing one is noticed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import pytest

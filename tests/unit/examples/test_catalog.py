@@ -1,7 +1,5 @@
 """The example's own rules: what a row must be, what is spoilt and repeated, what counts as a write."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """The fleet's own rules: what a log holds, what a report is made of, what a page shows."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The pipeline's demo: its data is made well."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from examples.fleet.analytics.cars import spoilt, telemetry

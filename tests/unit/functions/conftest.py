@@ -1,7 +1,5 @@
 """Loads handlers, and reads what they send and measure."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The functions of the directory and of routing, from the event of their source to their effects."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

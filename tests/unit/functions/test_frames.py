@@ -1,7 +1,5 @@
 """The metrics of frames that functions write, from opening to end."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import names

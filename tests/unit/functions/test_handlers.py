@@ -1,7 +1,5 @@
 """The functions' handlers, from the event of their source to what they return."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Clients of the emulator, whatever the environment says about real accounts."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.local import aws

@@ -1,7 +1,5 @@
 """The deployment of an assembly: its assets, its stacks in order, and why a stack failed."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import time

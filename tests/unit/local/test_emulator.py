@@ -1,7 +1,5 @@
 """The emulator's process is installed, found, started and stopped; a stand-in replaces the emulator."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

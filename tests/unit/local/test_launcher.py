@@ -1,7 +1,5 @@
 """The patches of the emulator: shared layers, complete logs, and workers that start in turn."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import queue

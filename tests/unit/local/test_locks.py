@@ -1,7 +1,5 @@
 """File locks between processes: one holder at a time, and none after its end."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Up, down and status: each does what is left to do, with emulator, synthesis and deployment replaced."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any

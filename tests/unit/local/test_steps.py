@@ -1,7 +1,5 @@
 """Steps are numbered, timed and never silent, and the packages come by the fastest installer."""
 
-from __future__ import annotations
-
 import io
 import re
 import sys

@@ -1,7 +1,5 @@
 """Which places in the order of sort keys a condition means; answers are compared in ``tests/integration``."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

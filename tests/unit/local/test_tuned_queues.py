@@ -1,7 +1,5 @@
 """Receiving from a long queue of the emulator."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

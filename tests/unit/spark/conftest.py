@@ -1,7 +1,5 @@
 """A stack in memory that stands where jobs have the ``Service``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

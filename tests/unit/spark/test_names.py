@@ -1,7 +1,5 @@
 """What users import from ``fanin.spark``, and what that costs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What handlers may do wrongly, played on the whole service: nothing is done that was not worked on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial

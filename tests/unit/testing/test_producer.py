@@ -1,7 +1,5 @@
 """A producer that goes on under its key while somebody ends its batch, at each access to a store."""
 
-from __future__ import annotations
-
 from itertools import count
 
 from fanin.domain.batch import LIVE, State

@@ -1,7 +1,5 @@
 """Redriving in the service in memory: a call, the worker, queues and consumers, in one process."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

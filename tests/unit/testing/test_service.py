@@ -1,7 +1,5 @@
 """The service in memory as tests of applications use it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The lines of the action log: their fields, and what keeps them short."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

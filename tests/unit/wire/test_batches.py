@@ -1,7 +1,5 @@
 """Batches on the wire: what is left out, and what stays inside."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fanin.domain import batch as b

@@ -1,7 +1,5 @@
 """Buffers on the wire: levels, and defaults that are those of the calls."""
 
-from __future__ import annotations
-
 import inspect
 import json
 

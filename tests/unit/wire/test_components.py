@@ -1,7 +1,5 @@
 """Every shape: what one end reads of JSON that is of the schema, it writes the same."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections import ChainMap

@@ -1,7 +1,5 @@
 """The directory on the wire: attribute filters, and names that come from the path."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.domain.directory import Left, Policy, PutRoute, Register, Registration

@@ -1,7 +1,5 @@
 """Frames on the wire: what is left out, tickets, and defaults that are those of the values."""
 
-from __future__ import annotations
-
 from fanin.domain.frames import Claim, ClaimEnvelopes, Hold, OpenFrame, Ticket
 from fanin.wire.patterns import CLAIM, CLAIM_ENVELOPES, OPEN_FRAME
 

@@ -1,7 +1,5 @@
 """Items on the wire: ranges that can be given back as they are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fanin.domain.ids import MAX_COUNT, issue

@@ -3,8 +3,6 @@
 JSON in few bytes.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

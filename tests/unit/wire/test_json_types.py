@@ -3,8 +3,6 @@
 Points in time on the wire: RFC 3339, in all its forms.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime

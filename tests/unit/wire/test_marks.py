@@ -1,7 +1,5 @@
 """Marks on the wire: each entry is read alone, and verdicts come by place."""
 
-from __future__ import annotations
-
 import json
 from functools import reduce
 from typing import Any

@@ -1,7 +1,5 @@
 """The shape of a kept message."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Problems on the wire: what the service writes is what the document promises."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Scatters on the wire: what is left out, and payloads that are null."""
 
-from __future__ import annotations
-
 from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.wire.patterns import REPLY, SCATTER
 

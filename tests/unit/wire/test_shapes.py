@@ -1,7 +1,5 @@
 """One declaration: its schema, its writer and its reader agree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

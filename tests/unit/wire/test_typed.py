@@ -1,7 +1,5 @@
 """What people type for numbers, times and limits."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

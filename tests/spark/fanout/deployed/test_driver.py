@@ -1,7 +1,5 @@
 """A dataset to a queue: every row an item, once, whatever dies on the way."""
 
-from __future__ import annotations
-
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor

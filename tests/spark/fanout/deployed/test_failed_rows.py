@@ -1,7 +1,5 @@
 """Failed rows of a fan-out go out again: each failure once, whoever redrives it and whatever dies."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

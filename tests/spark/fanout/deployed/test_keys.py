@@ -1,7 +1,5 @@
 """Items by their own keys, their results, and the group of their messages: sent by Spark, and read by it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``df.write.format("fanin")``: the batch completes with the messages of the attempts that count."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

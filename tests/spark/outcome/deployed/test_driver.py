@@ -1,7 +1,5 @@
 """The rows of a dataset with what became of their items, on the stack."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A session of Spark Connect: what works in one works, and the rest is refused before anything is written."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Tasks that read the emulator's S3 themselves, with what Spark has been told of it."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The listing of batches by user key: merged from all shards of the index, then the rows as they are now.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

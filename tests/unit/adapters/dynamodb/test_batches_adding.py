@@ -1,7 +1,5 @@
 """Additions to a batch: sent once, or under a key, since a repeat would add again."""
 
-from __future__ import annotations
-
 import pytest
 from botocore.stub import Stubber
 

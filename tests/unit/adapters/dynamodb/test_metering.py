@@ -1,7 +1,5 @@
 """What a client's calls are counted as: rows, not requests, whatever the answer was."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import boto3

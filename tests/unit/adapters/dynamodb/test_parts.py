@@ -1,7 +1,5 @@
 """What DynamoDB is asked for notes of failed items, and what its answers mean."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

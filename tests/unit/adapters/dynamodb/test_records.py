@@ -1,7 +1,5 @@
 """What DynamoDB is asked for records: versions, times to live, and pages by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What DynamoDB is asked to clear, to lease and to read, and what its answers mean."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every access to a row: counted, and with an onlooker around it."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Event

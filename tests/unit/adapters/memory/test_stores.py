@@ -1,7 +1,5 @@
 """What the stores in memory show beyond their ports; clock, randomness, alarms, the bus; all put together."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What tests of buffers share: processes on the stores of a world, some of which die."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -3,8 +3,6 @@
 Receipts: what they say, that they are opaque text, and what is refused as one.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

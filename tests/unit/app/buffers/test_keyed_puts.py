@@ -3,8 +3,6 @@
 The notes of keys: made once, changed only by those who saw the last one, and each payload counts.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.app.buffers.puts import PutKeys

@@ -3,8 +3,6 @@
 Consumers that wait are counted as long as they do, and a little longer if they die.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

@@ -1,7 +1,5 @@
 """The records of buffers: read back as written, remembered for a while, never written over unseen."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.app.buffers.records import GRAVE, BufferRecords, WorkEntry, check_name, entry_of

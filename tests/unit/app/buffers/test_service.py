@@ -1,7 +1,5 @@
 """Bounded buffers: what is accepted, what is rejected, and what happens when somebody dies."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.app.buffers import deliveries

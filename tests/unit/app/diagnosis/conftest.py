@@ -1,7 +1,5 @@
 """A service in memory that is asked why its batches are not finished."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

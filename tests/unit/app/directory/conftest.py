@@ -1,7 +1,5 @@
 """A directory in memory."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.app.directory.routing import RoutingService

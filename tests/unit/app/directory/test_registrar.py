@@ -1,7 +1,5 @@
 """The registrar: what it drops and why, and how its runs share the work."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Routes, events, and who gets them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The directory: registrations that live, move and leave, and what is told of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import names

@@ -1,7 +1,5 @@
 """Adding items: one write whatever their number, and once for each key."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 import pytest

@@ -1,7 +1,5 @@
 """What the world is told when a batch has ended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Bits that a caller coalesced itself: checked, written word by word, settled, and told exactly."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

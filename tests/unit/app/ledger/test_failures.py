@@ -1,7 +1,5 @@
 """Reading failures: a page, one with its message, and by error."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Closing, cancelling, listing and expiring batches."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Marking: every mark is judged at its place, and one that is at fault affects no other."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

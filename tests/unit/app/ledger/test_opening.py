@@ -1,7 +1,5 @@
 """Opening batches: what a request may say, and the two steps of an opening."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The bit picture: each node of a tree as a model of its items has it, from few rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

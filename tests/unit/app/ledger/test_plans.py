@@ -1,7 +1,5 @@
 """Parsing requests: what is named, batch by batch, and what is refused alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Reading the tree: bounds, exact counts, what is missing, and whether all levels agree."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The reaper ends what nobody ends, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any
 

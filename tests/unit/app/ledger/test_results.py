@@ -1,7 +1,5 @@
 """Results of items: stored before the mark, whatever ends a process, and gone with their batch."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.app import failures

@@ -1,7 +1,5 @@
 """The ledger as one process: its parts work with the same rows, and the patterns have their say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Settling: whoever dies, the next who comes by carries finished words up to the verdict."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 

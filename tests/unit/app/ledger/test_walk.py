@@ -3,8 +3,6 @@
 Totals ride the tree: each item's values count once, and a status finds their sum at any time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """What is told of a batch before its end: noted once on its row, and at no cost to plain acknowledgements."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.app.ledger import watching

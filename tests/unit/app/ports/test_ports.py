@@ -1,7 +1,5 @@
 """What ports hand over: answers to messages, events, shards, records and tallies."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Batches whose failed items have kept their messages."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping

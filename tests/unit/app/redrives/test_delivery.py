@@ -1,7 +1,5 @@
 """Delivering a page: what goes out, and what becomes of messages that cannot."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The record of a redrive."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

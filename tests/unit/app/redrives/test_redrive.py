@@ -1,7 +1,5 @@
 """Redriving: each failure once, under one new item, whatever dies and whoever presses again."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import suppress
 

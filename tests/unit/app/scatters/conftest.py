@@ -1,7 +1,5 @@
 """What tests of scatters share: a world with queues to scatter to, and a worker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

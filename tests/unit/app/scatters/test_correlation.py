@@ -1,7 +1,5 @@
 """Correlation ids: who holds one, for how long, and who may take it over."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Gathering: when replies are enough, what a deadline does, and what the end tells."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Listing a topic: everybody once, in order, whoever lists and wherever somebody stopped."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Who is missing and who failed, by name, page by page."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.app.directory.service import DirectoryService

@@ -1,7 +1,5 @@
 """The records of a scatter: what is written is read back, and the first write of a chunk stays."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Replies as they are kept: spread over partitions, the large ones in the bucket; and how it was before.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Scatter-gather: a message to many, their replies, and what happens without them."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import names

@@ -1,7 +1,5 @@
 """Starting scatters: under an idempotency key, to large topics, and with deaths at every step."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Targets of a batch in memory, and jobs for them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Delivering one target: told, marked, tried again, parked."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The records of targets."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SQS events as Lambda makes them, and a batch to consume."""
 
-from __future__ import annotations
-
 import pytest
 
 ARN = "arn:aws:sqs:us-east-1:123456789012:work"

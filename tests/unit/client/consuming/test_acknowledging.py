@@ -1,7 +1,5 @@
 """Acknowledging in bulk: straight to the ledger, or through the ack queue."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

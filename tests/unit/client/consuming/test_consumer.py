@@ -1,7 +1,5 @@
 """A consumer that polls: what it acknowledges and deletes, and what it leaves to the queue."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

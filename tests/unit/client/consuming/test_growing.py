@@ -1,7 +1,5 @@
 """Handlers that add items to the batch of their own message."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

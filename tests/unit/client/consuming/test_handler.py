@@ -1,7 +1,5 @@
 """A consumer on Lambda: what is acknowledged, what fails, and what comes again."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """A window of messages: each is handled on its own, all are acknowledged in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

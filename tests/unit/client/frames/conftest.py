@@ -1,7 +1,5 @@
 """A service in memory, with a queue between a sender and its receivers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Envelopes in both forms."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The receiver: each envelope is handled once and by one at a time, whoever dies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import pytest

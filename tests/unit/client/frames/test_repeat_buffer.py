@@ -1,7 +1,5 @@
 """What a repeat buffer guarantees; the one in memory is the same without a file."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """The repeater: what it repeats and when, what it forgets, and how it goes on after a crash."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress

@@ -5,8 +5,6 @@ Messages of a queue that hold envelopes: which come again, and which are deleted
 What is read of a reply channel, and that everything on it is deleted.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Transports for tests: one of scripted answers, and one to the API in this process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace

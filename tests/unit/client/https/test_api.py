@@ -1,7 +1,5 @@
 """Calls of the API: which are sent again and when, and which error a refusal becomes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Buffers over HTTPS do what they do directly, and a put is not sent twice without a key."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Diagnostics over HTTPS say the same as directly."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.client.https.api import HttpsApi

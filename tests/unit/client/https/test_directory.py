@@ -1,7 +1,5 @@
 """The directory and routes over HTTPS do what they do directly."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.adapters.memory import Memory

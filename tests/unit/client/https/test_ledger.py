@@ -1,7 +1,5 @@
 """The ledger over HTTPS: its routes and answers, and what is safe to send again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Scatters over HTTPS: against scripted answers, and as they are directly."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """All services over HTTPS: each route of the API is reached by a call, and each call by a route."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The transport against a server on this machine, and the ways to sign."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import threading

@@ -1,7 +1,5 @@
 """A queue that refuses entries, and producers that do not wait."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.adapters.backoff import Backoff

@@ -1,7 +1,5 @@
 """A batch as its producer uses it: items are added, their messages sent, failures named."""
 
-from __future__ import annotations
-
 import time
 from functools import reduce
 

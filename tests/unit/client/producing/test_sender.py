@@ -1,7 +1,5 @@
 """What reaches the queue, in which requests, and what happens when the queue does not accept it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from itertools import islice

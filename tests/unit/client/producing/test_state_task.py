@@ -1,7 +1,5 @@
 """The fan-out of a state of Step Functions."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.client.producing.state_task import fan_out

@@ -1,7 +1,5 @@
 """A person at a console with buttons, over a service in memory."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import KeptMessage

@@ -1,7 +1,5 @@
 """Changing limits of a live batch: what the form asks, takes and refuses; each as a person sees it."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import OpenFrame

@@ -1,7 +1,5 @@
 """Actions on a whole batch: what they ask, do and say; each as a person sees it."""
 
-from __future__ import annotations
-
 import pytest
 from starlette.datastructures import ImmutableMultiDict
 

@@ -1,7 +1,5 @@
 """Which failures an action is about: errors and ranges through an address and back."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qsl, urlencode
 
 import pytest

@@ -1,7 +1,5 @@
 """Redriving and releasing, as a person at the console sees it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What actions are about; and those on buffers, routes and registrations."""
 
-from __future__ import annotations
-
 import doctest
 import logging
 import re

@@ -1,7 +1,5 @@
 """Verifying a batch, as a person at the console sees it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

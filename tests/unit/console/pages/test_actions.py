@@ -1,7 +1,5 @@
 """The pages of actions: one asks, one does; and the log of what was done."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

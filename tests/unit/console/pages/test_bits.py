@@ -1,7 +1,5 @@
 """What is drawn of a node: paths that show each bit, words that say the same."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Buffers: their gauges, their list, and the page of one."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

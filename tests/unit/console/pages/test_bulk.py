@@ -1,7 +1,5 @@
 """Redrive and cancel what a list shows: what is asked, what is done, and what becomes of the others."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -1,7 +1,5 @@
 """The pages of the directory and of routes."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape

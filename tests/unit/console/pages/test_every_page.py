@@ -1,7 +1,5 @@
 """What holds for every page: few calls, hostile texts stay texts, live views; what is not there is said."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape

@@ -1,7 +1,5 @@
 """"""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

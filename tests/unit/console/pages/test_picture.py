@@ -1,7 +1,5 @@
 """The page of the bit picture: what it reads, shows and links, down to single items."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """How far the batches of a page are, and that over time as a plot."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import Count

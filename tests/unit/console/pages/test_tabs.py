@@ -1,7 +1,5 @@
 """The smaller pages of one batch."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """The action log: who called, on what, how it ended and what it did; and what is never in it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

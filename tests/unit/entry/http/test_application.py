@@ -1,7 +1,5 @@
 """The application over a table of its own: what becomes of values, of errors, of headers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Who sends a request: whose name a batch has, whose keys they are, and what a token allows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The original Carlyle's API, called as its Scala client calls it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """How bodies travel: types of requests, HEAD, and compressed answers."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Headers of answers: where what was made is, and whether an opening was a repeat."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

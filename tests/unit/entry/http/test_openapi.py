@@ -1,7 +1,5 @@
 """The document of a small table: every part of a route is where OpenAPI 3.1 wants it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

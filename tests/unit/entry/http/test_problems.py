@@ -1,7 +1,5 @@
 """What is refused: each with its status, its stable type, and nothing written."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 import pytest

@@ -1,7 +1,5 @@
 """From an event of API Gateway to a request that has been checked."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

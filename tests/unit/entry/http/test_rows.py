@@ -1,7 +1,5 @@
 """No request reads many rows: every route that reads is tried on a batch of a billion items."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

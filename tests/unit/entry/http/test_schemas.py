@@ -3,8 +3,6 @@
 Descriptions for readers of JSON, taken from docstrings for readers of Python.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The route table: every route has its own place, and says all that its path needs."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess

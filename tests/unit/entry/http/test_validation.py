@@ -3,8 +3,6 @@
 What callers read when a value is not of its schema.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The work that is due: run in order, by one thread at a time, in calls and while time passes."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

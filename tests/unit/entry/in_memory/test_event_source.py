@@ -1,7 +1,5 @@
 """A queue that a handler consumes as Lambda would have it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

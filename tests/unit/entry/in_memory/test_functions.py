@@ -1,7 +1,5 @@
 """The functions in memory, each for one record or message."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

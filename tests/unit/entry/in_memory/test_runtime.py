@@ -1,7 +1,5 @@
 """The service at work in one process: what follows, in which order, and in whose thread."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The bus in memory: what is told, and whom a rule calls.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from fanin import names

@@ -1,7 +1,5 @@
 """Asking fleets, and reading what their vehicles said, with a stack in memory."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a fan-out does with a batch that has ended; the fan-out itself is tested on Spark."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Which batches have rows to send again, and what the batch that retries one is like."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Which rows were sent, how failed ones are taken, and what their batch is like."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

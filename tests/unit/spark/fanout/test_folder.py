@@ -1,7 +1,5 @@
 """What a folder tells: whose it is, how another input differs, and which messages were sent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

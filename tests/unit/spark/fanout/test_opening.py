@@ -1,7 +1,5 @@
 """Which queues and batches a fan-out takes, and which it refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

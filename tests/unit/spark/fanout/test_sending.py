@@ -1,7 +1,5 @@
 """What a task of the fan-out does, without Spark around it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The data source writer without Spark around it: what it refuses, and what a commit does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """How a staging is counted, and its note read; the staging itself is tested on Spark."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

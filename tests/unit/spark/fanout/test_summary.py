@@ -1,7 +1,5 @@
 """What a fan-out says at its end; its numbers are tested on Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import MagicMock

@@ -1,7 +1,5 @@
 """Which format a dataset has when nobody says it, and how its text is written down."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

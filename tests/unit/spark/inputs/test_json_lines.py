@@ -1,7 +1,5 @@
 """Lines of JSON, without Spark around them."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.spark.inputs.json_lines import objects

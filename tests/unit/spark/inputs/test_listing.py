@@ -1,7 +1,5 @@
 """What is asked of a file system to tell a folder from a table."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What tasks say became of items, in memory."""
 
-from __future__ import annotations
-
 import random
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """What a failure is: which error of fanin a task ended with, and what storage refused."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 

@@ -1,7 +1,5 @@
 """A file is there whole or not at all, wherever a driver dies; this machine's files are tested on Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What Ctrl-C does while Java starts, and while a job runs; that Java is silent then is tested on Spark."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import threading

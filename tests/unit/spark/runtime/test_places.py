@@ -1,7 +1,5 @@
 """The same place by all its names, and where a path leads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a job says, and about how far it is."""
 
-from __future__ import annotations
-
 import io
 import os
 import time

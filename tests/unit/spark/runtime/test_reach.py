@@ -1,7 +1,5 @@
 """Whether a job reaches what it needs: closed ports, addresses that nobody answers, and proxies."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The rejects of few rows, written without a job; and how many there may be."""
 
-from __future__ import annotations
-
 from io import BytesIO
 
 import pyarrow.parquet as pq

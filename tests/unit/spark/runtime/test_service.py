@@ -1,7 +1,5 @@
 """What tasks learn about the stack, and how fast they write; how they reach it is tested on one."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from dataclasses import replace

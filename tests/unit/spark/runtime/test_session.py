@@ -1,7 +1,5 @@
 """Where Spark finds its Java, which sessions are refused, and how many tasks read what."""
 
-from __future__ import annotations
-
 import os
 import sys
 from types import SimpleNamespace

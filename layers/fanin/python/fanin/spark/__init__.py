@@ -7,8 +7,6 @@ What users call is imported from here. As in ``fanin``, a name's module is loade
 pyspark takes long to import, and the data source writer cannot be imported on Spark 3.5.
 """
 
-from __future__ import annotations
-
 from fanin.lazy import names_of
 
 __all__, __getattr__, __dir__ = names_of(__name__)

@@ -1,7 +1,5 @@
 """A client of queues in memory, and the same of queues on moto, to compare it with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

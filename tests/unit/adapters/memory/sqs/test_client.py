@@ -3,8 +3,6 @@
 A receive that finds nothing waits, by what the client was given for it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

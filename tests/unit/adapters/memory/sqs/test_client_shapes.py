@@ -1,7 +1,5 @@
 """Parameters and answers are those that botocore's model of SQS names."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What SQS refuses, and how it shows a message."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The API's routes, from the event of API Gateway to its answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from fanin.adapters.memory import Memory

@@ -1,7 +1,5 @@
 """Reads a dataset as the bodies of messages, and finds the rows that cannot be one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ the tasks send. A row's item follows from its ordinal in the staging. So whoever
 same item, and the ledger counts it once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace

@@ -4,8 +4,6 @@ Spark cannot write a dataset twice at the same time: the run that commits first 
 written. So each run writes its results under a name of its own, and a note says whose count.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Mapping

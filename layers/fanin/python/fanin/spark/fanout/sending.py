@@ -1,7 +1,5 @@
 """What the tasks of a fan-out do: send messages, and fail the items of messages that the queue refuses."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

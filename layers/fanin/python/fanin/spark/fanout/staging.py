@@ -9,8 +9,6 @@ Rows that are left out are staged in the same pass, since a second one might see
 the others are copied to a staging of their own, so that nothing is missing between their places.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ run that commits first deletes what the other one has written. So each run looks
 whole there, and writes them once more if not.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Mapping

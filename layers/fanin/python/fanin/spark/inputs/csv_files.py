@@ -5,8 +5,6 @@ So all files are looked through first: for their headers, for line breaks within
 are not of their encoding. Then files with the same header are read together; their rows are joined by name.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import math

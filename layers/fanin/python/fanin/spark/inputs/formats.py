@@ -1,7 +1,5 @@
 """Datasets that lie somewhere: their formats, and how text is written down in them."""
 
-from __future__ import annotations
-
 import codecs
 import os
 from dataclasses import KW_ONLY, asdict, dataclass

@@ -1,7 +1,5 @@
 """JSON as RFC 8259 has it: Spark's reader takes other quotes too, and ignores what follows a value."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence

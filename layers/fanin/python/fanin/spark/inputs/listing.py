@@ -4,8 +4,6 @@ Folders that are tables of Delta, Iceberg or Hudi are found, too. Such a table s
 which rows of them, count. Read as plain Parquet, deleted and replaced rows come back.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Names of columns, compared as the session does: by default without regard to case."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession

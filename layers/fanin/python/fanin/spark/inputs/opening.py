@@ -1,7 +1,5 @@
 """Opens a dataset of any format, the same way for all jobs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Adds to the rows of a dataset what became of their items."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What tasks hand to each other: pages of Arrow, whose columns are declared once, for Arrow and for Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 

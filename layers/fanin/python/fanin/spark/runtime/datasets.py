@@ -1,7 +1,5 @@
 """Datasets that a job writes in the place of those of an earlier run, and of nobody else's."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """What a failure of Spark says, in a line; what to do about it; which error of fanin a task ended with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple

@@ -5,8 +5,6 @@ file when its stream is closed. Elsewhere a file is there, and empty, as soon as
 written beside, under a name of its own, and then renamed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import uuid

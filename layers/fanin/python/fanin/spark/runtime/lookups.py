@@ -1,7 +1,5 @@
 """Columns that tasks look up for each row as it passes: no join reads the rows once more for their keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 

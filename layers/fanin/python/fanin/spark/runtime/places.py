@@ -3,8 +3,6 @@
 Tasks reach S3 with pyarrow, with the credentials, region and endpoint that Spark has been given.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Lines for people; and how far a job is: one that changes in a terminal, one a minute in a log."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Rows that a job cannot use: they go to a dataset of their own, each with its reason, and are not fatal."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What every function that does a job gives back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any

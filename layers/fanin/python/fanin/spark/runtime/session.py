@@ -1,7 +1,5 @@
 """The Spark session of the jobs: the settings that they need however they are started, and a quiet Ctrl-C."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

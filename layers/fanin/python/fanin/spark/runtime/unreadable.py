@@ -1,7 +1,5 @@
 """Text that is not what its format says, on its way to the rejects."""
 
-from __future__ import annotations
-
 from functools import reduce
 from typing import Final
 

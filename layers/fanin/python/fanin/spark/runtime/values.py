@@ -1,7 +1,5 @@
 """Numbers as people give them: whole ones of Python and numpy, and texts of digits."""
 
-from __future__ import annotations
-
 from operator import index
 from typing import Any
 
