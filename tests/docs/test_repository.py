@@ -1,6 +1,7 @@
 """The files around the code: licence, policies, workflows, templates."""
 
 import re
+import struct
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 import fanin
+from tests.browser.screenshots import PICTURES, SIZES
 
 ROOT = Path(__file__).parents[2]
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -161,3 +163,59 @@ def test_commits_are_judged_by_what_make_lint_runs():
     hooked = {hook["entry"].removeprefix(".venv/bin/").removesuffix(" --force-exclude") for hook in local}
     # Then they are the same
     assert hooked == linted
+
+
+PACKAGE = ROOT / "layers" / "fanin" / "python" / "fanin"
+PAGE = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+HOUSE = PAGE.split("## The house")[1].split("\n## ")[0]
+TEXTS = {"architecture": PAGE, "contributing": (ROOT / "CONTRIBUTING.md").read_text()}
+ROOMS = ("ledger", "scatters", "buffers", "directory")
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_every_file_that_it_names_is_there(text: str) -> None:
+    # Given the files that the page names, with each room where it says <room>
+    told = set(re.findall(r"`([a-z0-9_/<>]+/[a-z0-9_<>]+\.py)`", text))
+    named = {path.replace("<room>", room) for path in told for room in ROOMS}
+    assert len(named) > 10
+    # Then each is in the package, or else in the repository
+    assert {path for path in named if not (PACKAGE / path).is_file() and not (ROOT / path).is_file()} == set()
+
+
+def test_it_has_every_room_and_no_other() -> None:
+    told = set(re.findall(r"`([a-z0-9_/]+)/`", HOUSE)) | {"app"}
+    there = {str(found.parent.relative_to(PACKAGE)) for found in PACKAGE.rglob("__init__.py")}
+    assert told == there - {".", "entry/http/v1"}
+
+
+def test_it_has_every_function() -> None:
+    table = PAGE.split("| function |")[1].split("\n\n")[0]
+    told = re.findall(r"^\| ([a-z_]+) \|", table, re.MULTILINE)
+    assert sorted(told) == sorted(folder.parent.name for folder in ROOT.glob("functions/*/handler.py"))
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LARGEST = 150_000
+"""Bytes of a picture."""
+
+
+def linked() -> set[Path]:
+    """The files that pages show as pictures."""
+    return {
+        (page.parent / link).resolve()
+        for page in PAGES
+        for link in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.read_text())
+        if "://" not in link
+    }
+
+
+def test_each_picture_is_shown_and_each_that_is_shown_is_there() -> None:
+    assert linked() == {PICTURES / f"{name}.png" for name in SIZES} == set(PICTURES.iterdir())
+
+
+def test_pictures_have_their_sizes_and_are_small() -> None:
+    for name, size in SIZES.items():
+        content = (PICTURES / f"{name}.png").read_bytes()
+        assert content.startswith(b"\x89PNG"), f"{name}: run `make screenshots`"
+        assert struct.unpack(">II", content[16:24]) == size
+        assert len(content) <= LARGEST

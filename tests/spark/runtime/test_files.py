@@ -1,14 +1,28 @@
-"""Small files next to datasets, on the file systems that Spark uses."""
+"""Files, columns, text and the session that all jobs use."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from fanin.spark.runtime.arrow import ddl, page
 from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.session import quiet_session, session
+from fanin.spark.runtime.unreadable import (
+    LINE,
+    MARK,
+    PROBLEM,
+    UNREADABLE,
+    marked,
+    readable_columns,
+    unmarked,
+    unmarked_text,
+)
+from tests.spark.setting import setting
 
 
 @pytest.fixture
@@ -91,3 +105,96 @@ def test_a_text_is_utf_8_and_has_no_checksum(spark: SparkSession, tmp_path: Path
     Folder(spark, f"{tmp_path}/").write("report.html", "<p>☂")
     assert (tmp_path / "report.html").read_text("utf-8") == "<p>☂"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_text_is_marked(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("5",), (None,)], f"{LINE} string")
+
+    found = [row[0] for row in rows.select(marked()).collect()]
+
+    assert found == [f"5{MARK}", None]
+
+
+def test_a_mark_is_taken_off_the_same_way_in_sql_and_alone(spark: SparkSession) -> None:
+    given = [
+        (f"{{no{MARK}", "why"),
+        (f"5{MARK}", None),
+        ("x", "why"),
+        ("", None),
+        (None, "why"),
+        (None, None),
+    ]
+    rows = spark.createDataFrame(given, "value string, detail string")
+
+    found = [tuple(row) for row in unmarked(rows).collect()]
+
+    assert found == [unmarked_text(value, detail) for value, detail in given]
+    assert found[:3] == [("{no", UNREADABLE), ("5", UNREADABLE), ("x", "why")]
+
+
+def test_a_mark_makes_a_number_none(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("5",)], f"{LINE} string").select(marked().alias("ordinal"))
+    assert rows.selectExpr("try_cast(ordinal AS BIGINT)").head()[0] is None
+
+
+def test_columns_of_the_dataset_are_the_others(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([], f"item string, {LINE} string, {PROBLEM} string")
+    assert readable_columns(frame) == ["item"]
+
+
+COLUMNS = pa.schema(
+    [
+        ("part", pa.int8()),
+        ("level", pa.int32()),
+        ("batch_id", pa.int64()),
+        ("complete", pa.bool_()),
+        ("why", pa.string()),
+        ("bits", pa.binary()),
+        ("totals", pa.list_(pa.int64())),
+    ]
+)
+ROWS = [(1, 2, 2**53, True, "torn", b"\x00\xff", [3]), (None,) * 7]
+
+
+@pytest.mark.parametrize("rows", [ROWS, []], ids=("rows", "nothing"))
+def test_a_page_passes_through_spark_as_it_was_declared(
+    spark: SparkSession, rows: list[tuple[object, ...]]
+) -> None:
+    found = spark.range(0, 1, 1, 1).mapInArrow(lambda _: iter([page(COLUMNS, rows)]), ddl(COLUMNS))
+    assert found.columns == COLUMNS.names
+    assert [tuple(row) for row in found.collect()] == rows
+
+
+def test_a_type_that_no_task_uses_is_refused() -> None:
+    with pytest.raises(KeyError):
+        ddl(pa.schema([("day", pa.date32())]))
+
+
+def test_its_heap_has_its_full_size_from_the_start(spark: SparkSession) -> None:
+    # In a heap that grows as needed, the collector stops all tasks again and again.
+    jvm = spark._jvm
+    assert jvm is not None
+    heap = jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage()
+    assert heap.getInit() > 0.9 * heap.getMax()
+
+
+def test_a_session_that_is_running_keeps_its_settings(spark: SparkSession) -> None:
+    # Given a session with a time zone of its own, and without a setting that a job has
+    zone, other = "spark.sql.session.timeZone", "spark.sql.adaptive.forceOptimizeSkewedJoin"
+    with setting(spark, zone, "America/New_York"):
+        # When it is asked for, then it is as it was
+        assert session("mine", {other: "true"}).conf.get(zone) == "America/New_York"
+        assert spark.conf.get(other) == "false"
+
+        # And a job has its own settings for as long as it runs, although it fails
+        found = []
+
+        def fail() -> None:
+            with quiet_session("job", {other: "true"}) as running:
+                found.extend([running.conf.get(zone), running.conf.get(other)])
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        assert found == ["UTC", "true"]
+        assert (spark.conf.get(zone), spark.conf.get(other)) == ("America/New_York", "false")
