@@ -7,14 +7,14 @@ import pytest
 
 from fanin import ItemRange
 from fanin.types import ItemState
-from tests.behaviour.world import World, ends
+from tests.behaviour.world import ends
 
 SOON = timedelta(seconds=5)
 """Enough for one call on a busy machine."""
 HOUR = 3600
 
 
-def test_a_batch_completes_with_its_last_item_and_the_bus_is_told_once(world: World) -> None:
+def test_a_batch_completes_with_its_last_item_and_the_bus_is_told_once(world):
     # Given a batch of 200 items
     tracker = world.tracker
     with tracker.batch(user_key="report", metadata={"month": "11"}) as batch:
@@ -39,14 +39,14 @@ def test_a_batch_completes_with_its_last_item_and_the_bus_is_told_once(world: Wo
     assert tracker.wait(batch.id).batch.state == "complete"
 
 
-def test_a_producer_that_breaks_off_cancels_its_batch(world: World) -> None:
+def test_a_producer_that_breaks_off_cancels_its_batch(world):
     with pytest.raises(KeyError), world.tracker.batch() as batch:  # noqa: PT012  the block is the test
         batch.add(3)
         raise KeyError("rows")
     assert world.only_event(batch.id).detail_type == "Batch Cancelled"
 
 
-def test_batches_are_found_by_their_user_key_and_the_newest_first(world: World) -> None:
+def test_batches_are_found_by_their_user_key_and_the_newest_first(world):
     # Given two batches of a user key, one of them cancelled, and one of another that begins with it
     tracker, user_key = world.tracker, f"nightly & co #{uuid.uuid4()}"
     older = tracker.open(user_key=user_key).batch_id
@@ -64,7 +64,7 @@ def test_batches_are_found_by_their_user_key_and_the_newest_first(world: World) 
     assert found("complete") == []
 
 
-def test_a_picture_shows_what_became_of_each_item(world: World) -> None:
+def test_a_picture_shows_what_became_of_each_item(world):
     # Given a batch that holds failed items, of which a range, an item and a failure are in
     tracker = world.tracker
     batch = tracker.open(user_key="picture", on_failure="hold")
@@ -98,7 +98,7 @@ def test_a_picture_shows_what_became_of_each_item(world: World) -> None:
     tracker.cancel(batch.batch_id)
 
 
-def test_a_batch_of_batches_completes_with_the_last_of_them(world: World) -> None:
+def test_a_batch_of_batches_completes_with_the_last_of_them(world):
     # Given a batch of two batches, the second of which has a batch itself
     tracker = world.tracker
     with tracker.batch(user_key="all") as parent:
@@ -123,7 +123,7 @@ def test_a_batch_of_batches_completes_with_the_last_of_them(world: World) -> Non
         assert world.only_event(batch.id).detail_type == "Batch Completed"
 
 
-def test_a_child_that_does_not_complete_fails_its_item(world: World) -> None:
+def test_a_child_that_does_not_complete_fails_its_item(world):
     tracker = world.tracker
     with tracker.batch() as parent:
         (item,) = parent.add(1)
@@ -137,7 +137,7 @@ def test_a_child_that_does_not_complete_fails_its_item(world: World) -> None:
     ]
 
 
-def test_a_deadline_ends_a_batch_and_what_is_missing_is_named(world: World) -> None:
+def test_a_deadline_ends_a_batch_and_what_is_missing_is_named(world):
     # Given two batches with a deadline, most of them done
     tracker, groups = world.tracker, {}
     for on_deadline in ("time_out", "complete"):
@@ -167,7 +167,7 @@ def test_a_deadline_ends_a_batch_and_what_is_missing_is_named(world: World) -> N
 
 
 @pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
-def test_a_batch_that_nobody_goes_on_with_is_orphaned(world: World, closed: bool) -> None:
+def test_a_batch_that_nobody_goes_on_with_is_orphaned(world, closed):
     tracker = world.tracker
     batch = tracker.attach(tracker.open(idle_ttl=HOUR, stall_after=0).batch_id)
     batch.add(4)
@@ -178,7 +178,7 @@ def test_a_batch_that_nobody_goes_on_with_is_orphaned(world: World, closed: bool
     assert (event.detail_type, event.detail["items"]) == ("Batch Orphaned", 4)
 
 
-def test_a_batch_whose_closer_died_is_completed_by_the_reaper(world: World) -> None:
+def test_a_batch_whose_closer_died_is_completed_by_the_reaper(world):
     # Given a batch that is done, and whose closer died between the close and what follows it
     tracker = world.tracker
     batch = tracker.attach(tracker.open(idle_ttl=HOUR).batch_id)

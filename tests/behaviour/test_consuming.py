@@ -3,11 +3,10 @@
 import pytest
 
 from fanin import ItemFailed, ReceivedMessage
-from tests.behaviour.world import World
 
 
 @pytest.mark.parametrize("via", ["api", "queue"])
-def test_every_message_is_handled_and_its_item_marked(world: World, via: str) -> None:
+def test_every_message_is_handled_and_its_item_marked(world, via):
     # Given forty messages on a queue
     tracker, url = world.tracker, world.queue()
     with tracker.batch() as batch:
@@ -30,7 +29,7 @@ def test_every_message_is_handled_and_its_item_marked(world: World, via: str) ->
     assert [failure["reason"] for failure in event.detail["failures"]] == ["unlucky"]
 
 
-def test_a_message_that_no_consumer_survives_fails_its_item(world: World) -> None:
+def test_a_message_that_no_consumer_survives_fails_its_item(world):
     # Given three messages, one of which is handled at its second try, and one never
     tracker, url = world.tracker, world.tracked_queue()
     with tracker.batch() as batch:
@@ -52,7 +51,7 @@ def test_a_message_that_no_consumer_survives_fails_its_item(world: World) -> Non
     assert failure["reason"].startswith("dead letter: received 6 times from ")
 
 
-def test_what_is_acknowledged_later_is_marked(world: World) -> None:
+def test_what_is_acknowledged_later_is_marked(world):
     tracker = world.tracker
     with tracker.batch() as batch:
         group = batch.add(100)

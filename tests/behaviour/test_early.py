@@ -3,12 +3,10 @@
 import json
 
 from fanin import Failure, names
-from tests.behaviour.world import World, take
+from tests.behaviour.world import take
 
 
-def test_a_batch_tells_that_it_fails_how_far_it_is_and_that_it_waits_and_then_that_it_ended(
-    world: World,
-) -> None:
+def test_a_batch_tells_that_it_fails_how_far_it_is_and_that_it_waits_and_then_that_it_ended(world):
     # Given a batch that holds failures, with a queue for each thing that is told before its end
     tracker, queues = world.tracker, {when: world.queue(channel=True) for when in names.EARLY_TYPES}
     with tracker.batch(
@@ -46,7 +44,7 @@ def test_a_batch_tells_that_it_fails_how_far_it_is_and_that_it_waits_and_then_th
         assert sorted(one["detail"].get("percent", 0) for one in told) == percents
 
 
-def test_a_failure_three_levels_down_is_told_on_every_level_before_its_end(world: World) -> None:
+def test_a_failure_three_levels_down_is_told_on_every_level_before_its_end(world):
     # Given a batch in an item of a batch in an item of a batch
     tracker, item, batches = world.tracker, None, []
     for _ in range(3):

@@ -8,7 +8,7 @@ from tests.behaviour.world import World
 ROWS = [{"row": n} for n in range(25)]
 
 
-def test_an_item_waits_for_the_batch_that_its_handler_opened(world: World) -> None:
+def test_an_item_waits_for_the_batch_that_its_handler_opened(world):
     # Given a message whose handler fans out further
     tracker, orders, rows = world.tracker, world.queue(), world.queue()
     with tracker.batch() as parent:
@@ -29,7 +29,7 @@ def test_an_item_waits_for_the_batch_that_its_handler_opened(world: World) -> No
     assert (event.detail_type, event.detail["failed"]) == ("Batch Completed", 0)
 
 
-def test_a_handler_that_breaks_off_goes_on_with_the_same_batch(world: World) -> None:
+def test_a_handler_that_breaks_off_goes_on_with_the_same_batch(world):
     # Given a handler that dies twice: while it sends, and after its block
     tracker, orders, rows = world.tracker, world.queue(), world.queue()
     with tracker.batch() as parent:
@@ -61,7 +61,7 @@ def test_a_handler_that_breaks_off_goes_on_with_the_same_batch(world: World) -> 
     assert (event.detail_type, event.detail["failed"]) == ("Batch Completed", 0)
 
 
-def test_a_message_that_comes_when_all_is_done_is_deleted(world: World) -> None:
+def test_a_message_that_comes_when_all_is_done_is_deleted(world):
     # Given an item whose child is complete, and with it the parent's batch
     tracker, orders, rows = world.tracker, world.queue(), world.queue()
     with tracker.batch() as parent:
@@ -90,7 +90,7 @@ def test_a_message_that_comes_when_all_is_done_is_deleted(world: World) -> None:
     assert tracker.consumer(rows, lambda _: None, wait=1).poll() == 0
 
 
-def test_a_handler_that_gives_up_cancels_its_batch_and_fails_the_item(world: World) -> None:
+def test_a_handler_that_gives_up_cancels_its_batch_and_fails_the_item(world):
     tracker, orders, rows = world.tracker, world.queue(), world.queue()
     with tracker.batch() as parent:
         parent.send(orders, ["catalog"])

@@ -9,10 +9,10 @@ from fanin import OpenFrame, PutEvent, PutRoute, Register, names
 from fanin.domain.frames import Hold, Ticket
 from fanin.domain.scatter import Recipient
 from fanin.errors import LimitReached
-from tests.behaviour.world import World, take
+from tests.behaviour.world import take
 
 
-def test_a_recipient_that_is_silent_at_first_is_asked_again(world: World) -> None:
+def test_a_recipient_that_is_silent_at_first_is_asked_again(world):
     # Given two recipients, of which one lets the first message go by
     tracker, here, slow = world.tracker, world.queue(channel=True), world.queue(channel=True)
     to = [Recipient("here", here), Recipient("slow", slow)]
@@ -38,14 +38,14 @@ def test_a_recipient_that_is_silent_at_first_is_asked_again(world: World) -> Non
     }
 
 
-def test_those_who_never_reply_are_named(world: World) -> None:
+def test_those_who_never_reply_are_named(world):
     tracker, dead = world.tracker, world.queue(channel=True)
     started = tracker.scatters.start([Recipient("dead", dead)], "report!", timeout=5, max_retries=0)
     detail = world.only_event(started.batch.batch_id, within=40).detail
     assert (detail["partial"], detail["missing_recipients"]) == (True, ["dead"])
 
 
-def test_a_frame_is_complete_when_each_envelope_was_claimed_and_marked(world: World) -> None:
+def test_a_frame_is_complete_when_each_envelope_was_claimed_and_marked(world):
     # Given a frame of three, of which one is another receiver's
     tracker, channel = world.tracker, world.queue(channel=True)
     frame = tracker.frames.open(OpenFrame(3, source="orders", reply_to=channel))
@@ -66,7 +66,7 @@ def test_a_frame_is_complete_when_each_envelope_was_claimed_and_marked(world: Wo
     assert (event.detail_type, event.detail["metadata"]["source"]) == ("Frame Completed", "orders")
 
 
-def test_a_frame_that_stalls_is_requested_again_once_and_then_given_up(world: World) -> None:
+def test_a_frame_that_stalls_is_requested_again_once_and_then_given_up(world):
     tracker, channel = world.tracker, world.queue(channel=True)
     frame = tracker.frames.open(OpenFrame(70, reply_to=channel, ttl=60))
 
@@ -81,7 +81,7 @@ def test_a_frame_that_stalls_is_requested_again_once_and_then_given_up(world: Wo
     assert world.only_event(frame.frame_id).detail_type == "Frame Timed Out"
 
 
-def test_a_buffer_takes_no_more_than_its_limit(world: World) -> None:
+def test_a_buffer_takes_no_more_than_its_limit(world):
     # Given a buffer that is full
     tracker, name = world.tracker, f"jobs-{uuid.uuid4().hex[:8]}"
     tracker.buffers.define(name, 2)
@@ -106,7 +106,7 @@ def test_a_buffer_takes_no_more_than_its_limit(world: World) -> None:
     tracker.buffers.delete(name)
 
 
-def test_an_event_reaches_those_whom_its_route_names(world: World) -> None:
+def test_an_event_reaches_those_whom_its_route_names(world):
     # Given a route to a topic in which one is registered
     tracker, url = world.tracker, world.queue(channel=True)
     name = f"orders-{uuid.uuid4().hex[:8]}"

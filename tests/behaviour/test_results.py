@@ -4,10 +4,9 @@ import pytest
 
 from fanin import Done, ItemFailed, ReceivedMessage
 from fanin.errors import InvalidRequest
-from tests.behaviour.world import World
 
 
-def test_what_handlers_return_is_kept_beside_the_failures(world: World) -> None:
+def test_what_handlers_return_is_kept_beside_the_failures(world):
     # Given a consumer that gives a small, a large, no result, one that is not JSON, and a failure
     tracker, queue = world.tracker, world.tracked_queue()
     with tracker.batch(results=True) as batch:
@@ -34,7 +33,7 @@ def test_what_handlers_return_is_kept_beside_the_failures(world: World) -> None:
     assert [one.ordinal for one in tracker.iter_failures(batch.id)] == failed
 
 
-def test_the_first_result_stays_and_only_items_that_are_done_have_one(world: World) -> None:
+def test_the_first_result_stays_and_only_items_that_are_done_have_one(world):
     tracker = world.tracker
     with tracker.batch(results=True) as batch:
         group = batch.add(5)
@@ -53,7 +52,7 @@ def test_the_first_result_stays_and_only_items_that_are_done_have_one(world: Wor
     assert ([one.ordinal for one in page.results], page.cursor is None) == ([0], False)
 
 
-def test_what_cannot_be_kept_is_refused_and_marks_nothing(world: World) -> None:
+def test_what_cannot_be_kept_is_refused_and_marks_nothing(world):
     tracker = world.tracker
     batch, plain = tracker.open(results=True), tracker.open()
     (item, *_), (other,) = tracker.add(batch.batch_id, 2), tracker.add(plain.batch_id, 1)

@@ -6,7 +6,7 @@ from fanin import Count, Done, Failure, ItemFailed, OpenFrame, ReceivedMessage, 
 from fanin.domain.frames import Ticket
 from fanin.domain.scatter import Recipient
 from fanin.errors import InvalidRequest, PartlyMarked
-from tests.behaviour.world import World, take
+from tests.behaviour.world import take
 
 ROWS = [{"row": n, "cents": -n} for n in range(70)]
 
@@ -18,7 +18,7 @@ def exact(tracker: Tracker, batch_id: int) -> dict[str, int]:
     return dict(row.totals)
 
 
-def test_what_messages_bring_counts_once_although_they_come_twice(world: World) -> None:
+def test_what_messages_bring_counts_once_although_they_come_twice(world):
     # Given a consumer that dies once after its work, and rows that fail
     tracker, queue = world.tracker, world.tracked_queue()
     with tracker.batch(totals=["rows", "cents"]) as batch:
@@ -48,7 +48,7 @@ def test_what_messages_bring_counts_once_although_they_come_twice(world: World) 
     assert tracker.verify(batch.id).batch.totals == totals
 
 
-def test_acknowledgements_bring_totals_by_id_and_through_the_queue(world: World) -> None:
+def test_acknowledgements_bring_totals_by_id_and_through_the_queue(world):
     tracker = world.tracker
     with tracker.batch(totals=["rows"]) as batch:
         group = batch.add(200)
@@ -63,7 +63,7 @@ def test_acknowledgements_bring_totals_by_id_and_through_the_queue(world: World)
     assert event.detail["totals"] == {"rows": 820 + 196}
 
 
-def test_values_that_cannot_be_added_are_refused_and_mark_nothing(world: World) -> None:
+def test_values_that_cannot_be_added_are_refused_and_mark_nothing(world):
     tracker = world.tracker
     with tracker.batch(totals=["rows"]) as batch:
         group = batch.add(3)
@@ -86,7 +86,7 @@ def test_values_that_cannot_be_added_are_refused_and_mark_nothing(world: World) 
     assert tracker.status(batch.id, exact=True).done_min == 0
 
 
-def test_of_several_marks_a_bad_one_is_refused_alone(world: World) -> None:
+def test_of_several_marks_a_bad_one_is_refused_alone(world):
     tracker = world.tracker
     with tracker.batch(totals=["rows"]) as batch:
         group = batch.add(3)
@@ -101,7 +101,7 @@ def test_of_several_marks_a_bad_one_is_refused_alone(world: World) -> None:
     assert world.only_event(batch.id).detail["totals"] == {"rows": 7}
 
 
-def test_a_batch_that_is_cancelled_tells_what_was_brought(world: World) -> None:
+def test_a_batch_that_is_cancelled_tells_what_was_brought(world):
     tracker = world.tracker
     batch = tracker.open(totals=["rows"])
     group = tracker.add(batch.batch_id, 500)
@@ -112,7 +112,7 @@ def test_a_batch_that_is_cancelled_tells_what_was_brought(world: World) -> None:
     assert (event.detail["totals"], event.detail["totals_exact"]) == ({"rows": sum(range(0, 500, 7))}, True)
 
 
-def test_a_child_hands_its_totals_to_the_item_of_its_parent(world: World) -> None:
+def test_a_child_hands_its_totals_to_the_item_of_its_parent(world):
     tracker = world.tracker
     with tracker.batch(totals=["rows", "files"]) as parent:
         group = parent.add(2)
@@ -126,7 +126,7 @@ def test_a_child_hands_its_totals_to_the_item_of_its_parent(world: World) -> Non
     assert world.only_event(parent.id).detail["totals"] == {"rows": 17, "files": 1}
 
 
-def test_replies_bring_totals_to_their_scatter(world: World) -> None:
+def test_replies_bring_totals_to_their_scatter(world):
     tracker, here, there = world.tracker, world.queue(channel=True), world.queue(channel=True)
     to = [Recipient("here", here), Recipient("there", there)]
     started = tracker.scatters.start(to, "km?", timeout=60, totals=["km"])
@@ -141,7 +141,7 @@ def test_replies_bring_totals_to_their_scatter(world: World) -> None:
     assert world.only_event(started.batch.batch_id).detail["totals"] == {"km": 37}
 
 
-def test_envelopes_bring_totals_to_their_frame(world: World) -> None:
+def test_envelopes_bring_totals_to_their_frame(world):
     tracker = world.tracker
     frame = tracker.frames.open(OpenFrame(3, totals=("bytes",)))
     claims = tracker.frames.claim([Ticket(frame.frame_id, index) for index in range(3)])
@@ -153,7 +153,7 @@ def test_envelopes_bring_totals_to_their_frame(world: World) -> None:
     assert world.only_event(frame.frame_id).detail["totals"] == {"bytes": 201}
 
 
-def test_a_redrive_starts_at_zero_and_shows_the_sums_before(world: World) -> None:
+def test_a_redrive_starts_at_zero_and_shows_the_sums_before(world):
     # Given a batch of which one item failed
     tracker, queue = world.tracker, world.tracked_queue()
     with tracker.batch(totals=["rows"]) as batch:
@@ -176,7 +176,7 @@ def test_a_redrive_starts_at_zero_and_shows_the_sums_before(world: World) -> Non
     assert (row.totals, row.totals_before) == ({"rows": 10}, {"rows": 10})
 
 
-def test_estimated_sums_count_repeats(world: World) -> None:
+def test_estimated_sums_count_repeats(world):
     tracker = world.tracker
     batch = tracker.open(mode="estimated", totals=["rows"])
     tracker.add(batch.batch_id, 5)

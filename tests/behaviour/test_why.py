@@ -35,9 +35,7 @@ def sent(tracker: Tracker, queue: str, items: int = 3, **options: Any) -> int:
     return batch.id
 
 
-def test_items_that_were_added_and_not_sent_are_told_from_those_that_were(
-    service: InMemoryService, tracker: Tracker
-) -> None:
+def test_items_that_were_added_and_not_sent_are_told_from_those_that_were(service, tracker):
     # Given a producer that sent three messages and died before the next two
     queue = service.queue("work")
     batch = tracker.attach(tracker.open().batch_id)
@@ -54,7 +52,7 @@ def test_items_that_were_added_and_not_sent_are_told_from_those_that_were(
     ]
 
 
-def test_messages_that_nobody_receives_wait(service: InMemoryService, tracker: Tracker) -> None:
+def test_messages_that_nobody_receives_wait(service, tracker):
     queue = service.queue("work")
     batch = sent(tracker, queue)
 
@@ -70,9 +68,7 @@ def test_messages_that_nobody_receives_wait(service: InMemoryService, tracker: T
     assert (one.range.start, one.range.stop, one.known) == (0, 3, Known.WAITING)
 
 
-def test_a_consumer_that_raises_is_told_with_its_last_error(
-    service: InMemoryService, tracker: Tracker
-) -> None:
+def test_a_consumer_that_raises_is_told_with_its_last_error(service, tracker):
     # Given a consumer that fails on one item of three
     queue = service.queue("work")
 
@@ -97,9 +93,7 @@ def test_a_consumer_that_raises_is_told_with_its_last_error(
     assert [(one.range.start, one.known) for one in diagnosis.missing] == [(1, Known.RETRYING)]
 
 
-def test_a_consumer_that_never_acknowledges_makes_messages_vanish(
-    service: InMemoryService, tracker: Tracker
-) -> None:
+def test_a_consumer_that_never_acknowledges_makes_messages_vanish(service, tracker):
     queue = service.queue("work")
     service.consume(queue, lambda _event, _context: {"batchItemFailures": []})
     batch = sent(tracker, queue)
@@ -112,7 +106,7 @@ def test_a_consumer_that_never_acknowledges_makes_messages_vanish(
     assert "probably" in diagnosis.findings[0].detail
 
 
-def test_dead_letters_that_nobody_reads_are_told(service: InMemoryService, tracker: Tracker) -> None:
+def test_dead_letters_that_nobody_reads_are_told(service, tracker):
     # Given a queue whose dead letters no function fails
     grave = service.queue("grave")
     arn = service.sqs.get_queue_attributes(QueueUrl=grave, AttributeNames=["QueueArn"])["Attributes"][
@@ -141,7 +135,7 @@ def test_dead_letters_that_nobody_reads_are_told(service: InMemoryService, track
     assert tracker.attention().batches == ()
 
 
-def test_a_slow_batch_is_never_called_stuck(service: InMemoryService, tracker: Tracker) -> None:
+def test_a_slow_batch_is_never_called_stuck(service, tracker):
     # Given a process that takes ten messages in four minutes, without an event source mapping
     queue = service.queue("work")
     batch = sent(tracker, queue, 120)
@@ -162,9 +156,7 @@ def test_a_slow_batch_is_never_called_stuck(service: InMemoryService, tracker: T
 
 
 class TestStalled:
-    def test_a_stall_is_told_once_with_the_first_finding(
-        self, service: InMemoryService, tracker: Tracker
-    ) -> None:
+    def test_a_stall_is_told_once_with_the_first_finding(self, service, tracker):
         # Given a batch whose messages nobody receives
         batch = sent(tracker, service.queue("work"))
 
@@ -179,9 +171,7 @@ class TestStalled:
         assert event.detail["finding"]["code"] == "waiting"
         assert event.id == f"{batch}.stalled.{tracker.status(batch).batch.stall_told}"
 
-    def test_activity_ends_a_stall_and_another_one_is_told_again(
-        self, service: InMemoryService, tracker: Tracker
-    ) -> None:
+    def test_activity_ends_a_stall_and_another_one_is_told_again(self, service, tracker):
         queue = service.queue("work")
         batch = sent(tracker, queue, 25)
         service.advance(timedelta(hours=2))
@@ -193,7 +183,7 @@ class TestStalled:
         assert first.id != second.id
         assert (first.detail["done_min"], second.detail["done_min"]) == (0, 10)
 
-    def test_its_time_is_an_option_of_the_batch(self, service: InMemoryService, tracker: Tracker) -> None:
+    def test_its_time_is_an_option_of_the_batch(self, service, tracker):
         queue = service.queue("work")
         quick = sent(tracker, queue, stall_after=timedelta(minutes=2))
         never = sent(tracker, queue, stall_after=0)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
 
 from tests.browser.axe import accessible
 from tests.browser.example import example
@@ -24,7 +23,7 @@ def site() -> Iterator[str]:
         ("small", ["target-size"]),
     ],
 )
-def test_what_is_not_accessible_is_found(page: Page, site: str, path: str, findings: list[str]) -> None:
+def test_what_is_not_accessible_is_found(page, site, path, findings):
     page.goto(f"{site}/{path}")
     with pytest.raises(AssertionError) as failure:
         accessible(page)
@@ -32,7 +31,7 @@ def test_what_is_not_accessible_is_found(page: Page, site: str, path: str, findi
 
 
 @without_javascript
-def test_axe_says_that_it_needs_javascript(page: Page, site: str, javascript: bool) -> None:
+def test_axe_says_that_it_needs_javascript(page, site, javascript):
     page.goto(f"{site}/sound")
     assert page.locator("#scheme").text_content() == ""
     with pytest.raises(ValueError, match="needs JavaScript"):
@@ -40,7 +39,7 @@ def test_axe_says_that_it_needs_javascript(page: Page, site: str, javascript: bo
 
 
 @every_width
-def test_a_page_is_as_wide_as_the_test_says(page: Page, site: str, width: int) -> None:
+def test_a_page_is_as_wide_as_the_test_says(page, site, width):
     page.goto(f"{site}/sound")
     assert page.locator("#scheme").text_content() == f"{width} light moving"
     accessible(page)
@@ -48,8 +47,6 @@ def test_a_page_is_as_wide_as_the_test_says(page: Page, site: str, width: int) -
 
 @every_scheme
 @reduced_motion
-def test_a_page_is_seen_in_its_scheme_and_without_motion(
-    page: Page, site: str, motion: str, scheme: str
-) -> None:
+def test_a_page_is_seen_in_its_scheme_and_without_motion(page, site, motion, scheme):
     page.goto(f"{site}/sound")
     assert page.locator("#scheme").text_content() == f"1280 {scheme} still"

@@ -19,9 +19,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("bare")
-def test_the_browser_that_the_environment_names_comes_first(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_browser_that_the_environment_names_comes_first(monkeypatch, tmp_path):
     # Given a browser of the system and another
     monkeypatch.setattr(shutil, "which", lambda command, path=None: f"/usr/bin/{command}")
     assert chromium.fetch() == chromium.Chromium(Path("/usr/bin/chromium"))
@@ -37,7 +35,7 @@ def test_the_browser_that_the_environment_names_comes_first(
 
 
 @pytest.mark.usefixtures("bare")
-def test_other_machines_need_a_browser_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_machines_need_a_browser_of_their_own(monkeypatch):
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
     assert "not for Darwin on arm64; install one" in str(chromium.absent())

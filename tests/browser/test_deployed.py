@@ -4,12 +4,11 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-import boto3
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -20,13 +19,11 @@ from fanin.app.targets.records import change, read_targets
 from fanin.domain.directory import PutRoute, Register
 from fanin.entry.settings import Settings
 from fanin.entry.wiring import connect
-from fanin.local import Stack
 from fanin.types import TargetState
 from tests.browser.axe import accessible
 from tests.browser.consoles import Served, console_over
-from tests.browser.faults import Faults
 from tests.e2e.conftest import caller, channel, deployment, new_tracker, policies_enforced, tracker
-from tests.e2e.deployment import Deployment, eventually
+from tests.e2e.deployment import eventually
 
 pytestmark = pytest.mark.emulator
 
@@ -95,9 +92,7 @@ def completes(page: Page) -> None:
     expect(page.locator("#heading .state")).to_have_text("complete", timeout=SLOW)
 
 
-def test_the_trouble_of_the_demo_is_found_and_mended_by_clicks(
-    page: Page, served: Served, world: World, deployment: Deployment
-) -> None:
+def test_the_trouble_of_the_demo_is_found_and_mended_by_clicks(page, served, world, deployment):
     page.goto(served.url)
 
     # When the held orders are sent again, their batch completes
@@ -142,9 +137,7 @@ def test_the_trouble_of_the_demo_is_found_and_mended_by_clicks(
     expect(page.locator("table.log .result")).to_have_text(["done"] * len(done))
 
 
-def test_every_other_button_does_what_it_says(
-    page: Page, served: Served, tracker: Tracker, channel: Callable[[], str]
-) -> None:
+def test_every_other_button_does_what_it_says(page, served, tracker, channel):
     page.goto(served.url)
     # Given a buffer, a registration, a route, and a batch that holds what failed
     tracker.buffers.define("renders", 40)
@@ -177,9 +170,7 @@ def test_every_other_button_does_what_it_says(
     expect(page.locator("table.log .result")).to_have_text(["done"] * 5)
 
 
-def test_a_parked_target_is_told_again(
-    page: Page, served: Served, tracker: Tracker, channel: Callable[[], str], local_environment: None
-) -> None:
+def test_a_parked_target_is_told_again(page, served, tracker, channel, local_environment):
     # Given a batch whose target could not be told for a day, because its queue was gone
     gone = channel()
     told = tracker.open(user_key="told", on_end=[{"type": "sqs", "queue_url": gone}])
@@ -202,9 +193,7 @@ def test_a_parked_target_is_told_again(
     eventually(lambda: tracker.targets(told.batch_id)[0].attempts > 1, within=60)
 
 
-def test_the_command_serves_it_with_the_callers_keys_and_shows_none(
-    page: Page, stack: Stack, caller: boto3.Session, faults: Faults
-) -> None:
+def test_the_command_serves_it_with_the_callers_keys_and_shows_none(page, stack, caller, faults):
     # Given the console of the command, with the keys of a user in its environment
     keys = caller.get_credentials().get_frozen_credentials()
     environment = {

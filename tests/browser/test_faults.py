@@ -9,10 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from tests.browser.example import example
-from tests.browser.faults import Faults
 from tests.browser.serving import served
 from tests.browser.views import View
 from tests.browser.visits import ARTIFACTS, KEEP, Visit
@@ -59,7 +58,7 @@ def visited(browser: Browser, site: str, artifacts: Path) -> Iterator[Visited]:
         ("absent", r"answer 404: GET http.*absent"),
     ],
 )
-def test_a_fault_is_found(visited: Visited, path: str, fault: str) -> None:
+def test_a_fault_is_found(visited, path, fault):
     # Given a visit to a page with a fault
     visit = visited(path)
     # When it is checked
@@ -69,25 +68,25 @@ def test_a_fault_is_found(visited: Visited, path: str, fault: str) -> None:
     assert re.search(fault, str(failure.value)), failure.value
 
 
-def test_a_stream_of_events_may_end_with_its_page(page: Page, site: str) -> None:
+def test_a_stream_of_events_may_end_with_its_page(page, site):
     page.goto(f"{site}/streaming")
     page.get_by_text("new").wait_for()
     page.goto(f"{site}/sound")
 
 
-def test_a_test_may_expect_a_fault(page: Page, site: str, faults: Faults) -> None:
+def test_a_test_may_expect_a_fault(page, site, faults):
     faults.expect("http://elsewhere.invalid/pixel.gif")
     page.goto(f"{site}/foreign")
 
 
-def test_an_expected_fault_must_happen(visited: Visited) -> None:
+def test_an_expected_fault_must_happen(visited):
     visit = visited("sound")
     visit.faults.expect("404")
     with pytest.raises(AssertionError, match=r"did not happen:\n404"):
         visit.check()
 
 
-def test_all_is_kept_on_demand(visited: Visited, artifacts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_is_kept_on_demand(visited, artifacts, monkeypatch):
     visited("sound").passed()
     assert list(artifacts.glob("**/*.*")) == []
     monkeypatch.setenv(KEEP, "1")
@@ -119,7 +118,7 @@ def test_sound(page, site):
 
 
 @pytest.mark.usefixtures("browser")  # skips this where there is none
-def test_a_fault_fails_a_test_and_what_shows_it_is_kept(tmp_path: Path) -> None:
+def test_a_fault_fails_a_test_and_what_shows_it_is_kept(tmp_path):
     # Given tests of which one has a page with a fault, and one fails by itself
     (tmp_path / "test_inner.py").write_text(TESTS)
     # When they run

@@ -10,7 +10,6 @@ from playwright.sync_api import Dialog, Locator, Page, expect
 
 from fanin.testing import InMemoryService
 from tests.browser.consoles import Served, console_of
-from tests.browser.faults import Faults
 from tests.browser.gallery import Gallery, Words
 
 RUNS: Final = "window.pwned=1;alert(1)"
@@ -88,7 +87,7 @@ def submit(page: Page, button: Locator) -> None:
 
 
 @pytest.mark.usefixtures("harmless")
-def test_no_page_runs_anything(page: Page, served: Served, gallery: Gallery) -> None:
+def test_no_page_runs_anything(page, served, gallery):
     for path in (gallery.pages() | gallery.questions()).values():
         answer = page.goto(served.url + path)
         assert answer is not None
@@ -98,7 +97,7 @@ def test_no_page_runs_anything(page: Page, served: Served, gallery: Gallery) -> 
 
 
 @pytest.mark.usefixtures("harmless")
-def test_no_update_runs_anything(page: Page, served: Served, gallery: Gallery) -> None:
+def test_no_update_runs_anything(page, served, gallery):
     for name in ("overview", "batches", "billion", "held", "scatter", "frame", "buffer", "topic"):
         page.goto(served.url + gallery.pages()[name])
         expect(page.locator("#live-state")).to_have_text(re.compile("Live|Ended"))
@@ -106,7 +105,7 @@ def test_no_update_runs_anything(page: Page, served: Served, gallery: Gallery) -
 
 
 @pytest.mark.usefixtures("harmless")
-def test_a_download_is_not_shown(page: Page, served: Served, gallery: Gallery) -> None:
+def test_a_download_is_not_shown(page, served, gallery):
     # Given the body of a hostile message
     page.goto(served.url + gallery.pages()["failure"])
     expect(page.locator("pre.body")).to_contain_text(gallery.words.text[:8])
@@ -143,7 +142,7 @@ def test_a_download_is_not_shown(page: Page, served: Served, gallery: Gallery) -
         "/{}",
     ],
 )
-def test_an_address_runs_nothing(page: Page, plain: Served, faults: Faults, path: str) -> None:
+def test_an_address_runs_nothing(page, plain, faults, path):
     answer = page.goto(plain.url + path.format(quote(HOSTILE, safe="")))
     assert answer is not None
     if answer.status != 200:
@@ -153,9 +152,7 @@ def test_an_address_runs_nothing(page: Page, plain: Served, faults: Faults, path
 
 
 @pytest.mark.usefixtures("harmless")
-def test_what_somebody_asks_for_is_said_as_text(
-    page: Page, served: Served, gallery: Gallery, faults: Faults
-) -> None:
+def test_what_somebody_asks_for_is_said_as_text(page, served, gallery, faults):
     # Given ranges that are none, and an error that nothing has
     faults.expect("answer 400", "console: Failed to load resource")
     page.goto(served.url + gallery.questions()["redrive"])

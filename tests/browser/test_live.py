@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -12,7 +12,6 @@ from fanin.console.application import console
 from fanin.console.options import Options
 from fanin.domain.batch import OpenBatch
 from fanin.testing import InMemoryService
-from tests.browser.faults import Faults
 from tests.browser.serving import served
 
 
@@ -43,9 +42,7 @@ def url(service: InMemoryService) -> Iterator[str]:
         yield f"{found}/console"
 
 
-def test_a_refused_request_does_not_end_the_updates(
-    page: Page, url: str, service: InMemoryService, faults: Faults
-) -> None:
+def test_a_refused_request_does_not_end_the_updates(page, url, service, faults):
     # Given a page whose first request for updates is refused
     faults.expect("429")
     page.clock.install()

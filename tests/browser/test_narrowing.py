@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from fanin import Failure
 from fanin.console import Options, console
@@ -22,7 +22,7 @@ def question() -> Iterator[str]:
         yield f"{url}/batches/{batch.id}/actions/release"
 
 
-def test_the_button_waits_until_what_was_typed_is_counted(page: Page, question: str) -> None:
+def test_the_button_waits_until_what_was_typed_is_counted(page, question):
     # Given the question about all held items
     page.goto(question)
     act = page.get_by_role("button", name="Give up 5 held items")

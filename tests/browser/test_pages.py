@@ -9,7 +9,6 @@ from playwright.sync_api import Page, expect
 from fanin.testing import InMemoryService
 from tests.browser.axe import COLOURS, accessible
 from tests.browser.consoles import Served, console_of
-from tests.browser.faults import Faults
 from tests.browser.gallery import Gallery
 from tests.browser.views import HEIGHTS
 
@@ -42,9 +41,7 @@ def looks_right(page: Page) -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLE.pages())
-def test_a_page_is_accessible_fits_and_is_small(
-    page: Page, served: Served, gallery: Gallery, name: str
-) -> None:
+def test_a_page_is_accessible_fits_and_is_small(page, served, gallery, name):
     answer = page.goto(served.url + gallery.pages()[name])
     assert answer is not None
     assert len(answer.body()) < LARGEST
@@ -54,22 +51,20 @@ def test_a_page_is_accessible_fits_and_is_small(
 
 
 @pytest.mark.parametrize("name", EXAMPLE.questions())
-def test_a_question_is_accessible_and_fits(page: Page, served: Served, gallery: Gallery, name: str) -> None:
+def test_a_question_is_accessible_and_fits(page, served, gallery, name):
     page.goto(served.url + gallery.questions()[name])
     looks_right(page)
 
 
 @pytest.mark.parametrize("name", EXAMPLE.errors())
-def test_an_error_is_accessible_and_fits(
-    page: Page, served: Served, gallery: Gallery, faults: Faults, name: str
-) -> None:
+def test_an_error_is_accessible_and_fits(page, served, gallery, faults, name):
     path, status = gallery.errors()[name]
     faults.expect(f"answer {status}", "console: Failed to load resource")
     page.goto(served.url + path)
     looks_right(page)
 
 
-def test_an_outcome_and_the_log_are_accessible_and_fit(page: Page, served: Served, gallery: Gallery) -> None:
+def test_an_outcome_and_the_log_are_accessible_and_fit(page, served, gallery):
     page.goto(served.url + gallery.questions()["verify"])
     page.locator("form.do button").click()
     expect(page.locator("h1")).to_have_text("Done")
@@ -79,9 +74,7 @@ def test_an_outcome_and_the_log_are_accessible_and_fit(page: Page, served: Serve
     looks_right(page)
 
 
-def test_a_read_only_console_says_so_where_a_button_would_lead(
-    page: Page, gallery: Gallery, faults: Faults
-) -> None:
+def test_a_read_only_console_says_so_where_a_button_would_lead(page, gallery, faults):
     faults.expect("answer 403", "console: Failed to load resource")
     with console_of(gallery.service) as served:
         page.goto(served.url + gallery.questions()["close"])

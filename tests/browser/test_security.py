@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
@@ -13,7 +13,6 @@ from starlette.routing import Route
 from fanin.domain.batch import State
 from fanin.testing import InMemoryService
 from tests.browser.consoles import Served, console_of
-from tests.browser.faults import Faults
 from tests.browser.gallery import Gallery
 from tests.browser.serving import served as serving
 
@@ -62,7 +61,7 @@ def nothing_was_done(served: Served, gallery: Gallery) -> bool:
     return batch.state is State.OPEN and not served.console.log.entries()
 
 
-def test_a_launch_link_works_once(page: Page, browser: Browser, served: Served, faults: Faults) -> None:
+def test_a_launch_link_works_once(page, browser, served, faults):
     # Given a console that nobody has opened
     faults.expect("answer 403", "console: Failed to load resource")
     page.goto(served.url)
@@ -84,16 +83,7 @@ def test_a_launch_link_works_once(page: Page, browser: Browser, served: Served, 
 @pytest.mark.parametrize(
     ("name", "blocked"), [("form", ()), ("sandboxed", ("net::ERR_BLOCKED_BY_RESPONSE", "frame-ancestors"))]
 )
-def test_a_form_of_another_site_does_nothing(
-    page: Page,
-    served: Served,
-    gallery: Gallery,
-    elsewhere: str,
-    *,
-    faults: Faults,
-    name: str,
-    blocked: tuple[str, ...],
-) -> None:
+def test_a_form_of_another_site_does_nothing(page, served, gallery, elsewhere, *, faults, name, blocked):
     # Given a browser with a session; ports of a host are one site, so it sends the cookie along
     faults.expect("request to another host", *blocked)
     page.goto(served.link())
@@ -109,7 +99,7 @@ def test_a_form_of_another_site_does_nothing(
     assert nothing_was_done(served, gallery)
 
 
-def test_another_site_cannot_read_a_page(page: Page, served: Served, elsewhere: str, faults: Faults) -> None:
+def test_another_site_cannot_read_a_page(page, served, elsewhere, faults):
     faults.expect("request to another host", "blocked by CORS policy", "net::ERR_FAILED")
     page.goto(served.link())
     page.goto(f"{elsewhere}/empty")
@@ -117,7 +107,7 @@ def test_another_site_cannot_read_a_page(page: Page, served: Served, elsewhere: 
     assert page.evaluate(read, served.url) == "refused"
 
 
-def test_another_site_cannot_frame_a_page(page: Page, served: Served, elsewhere: str, faults: Faults) -> None:
+def test_another_site_cannot_frame_a_page(page, served, elsewhere, faults):
     faults.expect("request to another host", "frame-ancestors", "net::ERR_BLOCKED_BY_RESPONSE")
     page.goto(served.link())
     page.goto(f"{elsewhere}/frame")
@@ -126,7 +116,7 @@ def test_another_site_cannot_frame_a_page(page: Page, served: Served, elsewhere:
     assert "Overview" not in frame.content()
 
 
-def test_no_credential_is_in_a_page(page: Page, served: Served, gallery: Gallery) -> None:
+def test_no_credential_is_in_a_page(page, served, gallery):
     page.goto(served.link())
     for path in (gallery.pages() | gallery.questions()).values():
         source = page.request.get(served.url + path).text()

@@ -10,7 +10,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("index", "how-to/targets", "reference/http", "reference/library/tracker", "explanation/architecture")
@@ -36,7 +36,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("name", "width"), [("index", 1280), *((name, 390) for name in PAGES)])
-def test_a_page_fits_and_loads_nothing_from_elsewhere(browser: Browser, address: str, name: str, width: int):
+def test_a_page_fits_and_loads_nothing_from_elsewhere(browser, address, name, width):
     # Given a reader at a desk, or with a telephone
     with browser.new_context(viewport={"width": width, "height": 900}) as context:
         page, asked, said = context.new_page(), [], []
@@ -50,7 +50,7 @@ def test_a_page_fits_and_loads_nothing_from_elsewhere(browser: Browser, address:
         assert [url for url in asked if not url.startswith((address, "blob:", "data:"))] == []
 
 
-def test_diagrams_are_drawn(browser: Browser, address: str):
+def test_diagrams_are_drawn(browser, address):
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(f"{address}/explanation/architecture.html", wait_until="networkidle")
@@ -59,7 +59,7 @@ def test_diagrams_are_drawn(browser: Browser, address: str):
         assert page.locator("pre.mermaid").count() == 0
 
 
-def test_the_search_finds_a_call(browser: Browser, address: str):
+def test_the_search_finds_a_call(browser, address):
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(f"{address}/index.html", wait_until="networkidle")

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 from fanin.errors import ServiceUnavailable
 from fanin.testing import InMemoryService
 from tests.browser.consoles import Served, console_of
-from tests.browser.faults import Faults
 
 WATCH: Final = """parts => {
   window.changed = {elements: [], texts: 0};
@@ -63,9 +62,7 @@ def live(page: Page, text: str = "Live.") -> None:
     expect(page.locator("#live-state")).to_have_text(text)
 
 
-def test_an_update_changes_texts_and_keeps_what_somebody_does(
-    page: Page, served: Served, service: InMemoryService, items: list[str]
-) -> None:
+def test_an_update_changes_texts_and_keeps_what_somebody_does(page, served, service, items):
     # Given the page of a batch, live, with a table that somebody opened, and the keyboard in the picture
     page.goto(served.url + batch_of(items))
     page.evaluate("window.loaded = 'once'")
@@ -94,9 +91,7 @@ def test_an_update_changes_texts_and_keeps_what_somebody_does(
     live(page)
 
 
-def test_the_overview_and_lists_change_in_place(
-    page: Page, served: Served, service: InMemoryService, items: list[str]
-) -> None:
+def test_the_overview_and_lists_change_in_place(page, served, service, items):
     for path, part in (("/", "#overview"), ("/batches?state=closed", "#batches")):
         page.goto(served.url + path)
         row = page.locator(part).locator("tr", has_text="catalog")
@@ -114,7 +109,7 @@ def test_the_overview_and_lists_change_in_place(
         expect(link).to_be_focused()
 
 
-def test_what_is_new_appears_by_itself(page: Page, served: Served, service: InMemoryService) -> None:
+def test_what_is_new_appears_by_itself(page, served, service):
     # Given the overview of a service in which nothing happens
     page.goto(served.url)
     expect(page.locator("main")).to_contain_text("Nothing is running.")
@@ -126,9 +121,7 @@ def test_what_is_new_appears_by_itself(page: Page, served: Served, service: InMe
     expect(page.locator("section", has=page.locator("#attention"))).to_contain_text("1 failed item so far")
 
 
-def test_nothing_is_read_while_nobody_looks(
-    page: Page, served: Served, service: InMemoryService, items: list[str]
-) -> None:
+def test_nothing_is_read_while_nobody_looks(page, served, service, items):
     # Given a page that is live, and another one beside it
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -153,9 +146,7 @@ def test_nothing_is_read_while_nobody_looks(
     expect(page.locator("#heading")).to_contain_text("400 of 1,000")
 
 
-def test_a_page_says_that_nothing_changes_any_more(
-    page: Page, served: Served, service: InMemoryService, items: list[str]
-) -> None:
+def test_a_page_says_that_nothing_changes_any_more(page, served, service, items):
     page.goto(served.url + batch_of(items))
     live(page)
     done(service, items)
@@ -164,9 +155,7 @@ def test_a_page_says_that_nothing_changes_any_more(
     expect(page.get_by_role("link", name="Remove")).to_be_visible()
 
 
-def test_a_page_says_that_the_service_does_not_answer(
-    page: Page, served: Served, service: InMemoryService, items: list[str]
-) -> None:
+def test_a_page_says_that_the_service_does_not_answer(page, served, service, items):
     page.goto(served.url + batch_of(items))
     live(page)
 
@@ -181,9 +170,7 @@ def test_a_page_says_that_the_service_does_not_answer(
     live(page)
 
 
-def test_a_page_says_that_the_console_was_stopped(
-    page: Page, service: InMemoryService, faults: Faults
-) -> None:
+def test_a_page_says_that_the_console_was_stopped(page, service, faults):
     faults.expect("failed request: GET", "console: Failed to load resource")
     with ExitStack() as running:
         served = running.enter_context(console_of(service))

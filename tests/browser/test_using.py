@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from fanin.testing import InMemoryService
 from tests.browser.consoles import Served, console_of
@@ -34,7 +34,7 @@ def served(gallery: Gallery) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 664)], ids=["desk", "phone"])
-def test_what_stalls_is_seen_first_however_much_has_failed(page: Page, width: int, height: int) -> None:
+def test_what_stalls_is_seen_first_however_much_has_failed(page, width, height):
     night = Night(InMemoryService())
     page.set_viewport_size({"width": width, "height": height})
     with console_of(night.service, write=True) as served:
@@ -46,7 +46,7 @@ def test_what_stalls_is_seen_first_however_much_has_failed(page: Page, width: in
 
 
 @pytest.mark.parametrize("name", ["overview", "batches", "held", "failure", "picture", "scatter"])
-def test_tab_reaches_everything_once(page: Page, served: Served, gallery: Gallery, name: str) -> None:
+def test_tab_reaches_everything_once(page, served, gallery, name):
     # Given a page
     page.goto(served.url + gallery.pages()[name])
     everything = page.evaluate(f"({FOCUSABLE})().length")
@@ -62,7 +62,7 @@ def test_tab_reaches_everything_once(page: Page, served: Served, gallery: Galler
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-def test_the_first_tab_skips_to_the_content(page: Page, served: Served) -> None:
+def test_the_first_tab_skips_to_the_content(page, served):
     page.goto(served.url)
     page.keyboard.press("Tab")
     skip = page.get_by_text("Skip to the content")
@@ -72,7 +72,7 @@ def test_the_first_tab_skips_to_the_content(page: Page, served: Served) -> None:
     expect(page.locator("main")).to_be_focused()
 
 
-def test_the_picture_is_walked_by_keyboard(page: Page, served: Served, gallery: Gallery) -> None:
+def test_the_picture_is_walked_by_keyboard(page, served, gallery):
     # Given the picture of a billion items
     page.goto(served.url + gallery.pages()["picture"])
     readout = page.locator(".readout")
@@ -108,9 +108,7 @@ def test_the_picture_is_walked_by_keyboard(page: Page, served: Served, gallery: 
 
 
 @without_javascript
-def test_everything_works_without_javascript(
-    page: Page, served: Served, gallery: Gallery, javascript: bool
-) -> None:
+def test_everything_works_without_javascript(page, served, gallery, javascript):
     # Given the overview, one gets to a batch by a link, and to its pages
     page.goto(served.url)
     held = gallery.batches["held"]
@@ -138,17 +136,13 @@ def test_everything_works_without_javascript(
 
 
 @pytest.mark.parametrize("name", ["overview", "billion"])
-def test_something_moves_where_people_do_not_mind(
-    page: Page, served: Served, gallery: Gallery, name: str
-) -> None:
+def test_something_moves_where_people_do_not_mind(page, served, gallery, name):
     page.goto(served.url + gallery.pages()[name])
     assert page.evaluate(MOVING) != []
 
 
 @reduced_motion
 @pytest.mark.parametrize("name", ["overview", "billion", "picture", "buffers", "scatter"])
-def test_nothing_moves_where_people_do(
-    page: Page, served: Served, gallery: Gallery, motion: str, name: str
-) -> None:
+def test_nothing_moves_where_people_do(page, served, gallery, motion, name):
     page.goto(served.url + gallery.pages()[name])
     assert page.evaluate(MOVING) == []

@@ -20,21 +20,21 @@ from fanin.wire.json_types import decode_time
 TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "api.md").read_text()
 
 
-def test_it_has_every_route_and_no_other() -> None:
+def test_it_has_every_route_and_no_other():
     told = set(re.findall(r"`(GET|POST|DELETE|PUT|PATCH) (/[^`\s]*)`", TEXT.split("## Routes")[1]))
     assert told == {(route.method, route.path) for route in ROUTES}
 
 
-def test_its_deadline_is_ahead() -> None:
+def test_its_deadline_is_ahead():
     (deadline,) = re.findall(r'POST /v1/batches +.*"deadline": "(.+?)"', TEXT)
     assert decode_time(deadline) > time.time() * 1000
 
 
-def test_it_names_the_attribute_with_the_item_id() -> None:
+def test_it_names_the_attribute_with_the_item_id():
     assert f"`{names.ITEM_ATTRIBUTE}`" in TEXT
 
 
-def test_it_has_every_problem_with_its_status() -> None:
+def test_it_has_every_problem_with_its_status():
     table = TEXT.split("## Problems")[1].split("## ")[0]
     told = {
         (int(status), code)
@@ -45,7 +45,7 @@ def test_it_has_every_problem_with_its_status() -> None:
     assert told == ours | {(status, error.code) for error, status in STATUS.items()}
 
 
-def test_it_has_the_limits_as_they_are() -> None:
+def test_it_has_the_limits_as_they_are():
     table = TEXT.split("## Limits")[1].split("## ")[0]
     rows = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", table, re.MULTILINE))
     assert rows["body"] == f"{MAX_BODY // 2**20} MiB"
@@ -64,7 +64,7 @@ def test_it_has_the_limits_as_they_are() -> None:
     assert rows["page"] == f"{limits.MAX_PAGE:,}"
 
 
-def test_it_has_every_action_of_the_action_log() -> None:
+def test_it_has_every_action_of_the_action_log():
     section = TEXT.split("## The action log")[1].split("## ")[0]
     rows = re.findall(r"^\| .+ \| (.+) \|$", section, re.MULTILINE)
     told = re.findall(r"`(\w+)`", " ".join(rows))
@@ -72,7 +72,7 @@ def test_it_has_every_action_of_the_action_log() -> None:
     assert f" {MAX_TEXT:,} characters" in section
 
 
-def test_its_line_of_the_action_log_is_as_the_code_writes_it() -> None:
+def test_its_line_of_the_action_log_is_as_the_code_writes_it():
     # Given the line, and the action that it tells of
     section = TEXT.split("## The action log")[1].split("## ")[0]
     line = json.loads(section.split("```json")[1].split("```")[0])
@@ -97,6 +97,6 @@ def test_its_line_of_the_action_log_is_as_the_code_writes_it() -> None:
     assert tops <= set(logged)
 
 
-def test_it_names_every_option_of_a_batch() -> None:
+def test_it_names_every_option_of_a_batch():
     (row,) = [line for line in TEXT.splitlines() if line.startswith("| `POST /v1/batches` |")]
     assert set(OPEN_BATCH.definition["properties"]) <= set(re.findall(r"`(\w+)`", row))

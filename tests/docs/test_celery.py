@@ -110,7 +110,7 @@ def shop(app: ModuleType) -> Iterator[Shop]:
     revoked.clear()
 
 
-def test_a_batch_is_complete_when_its_last_task_is(shop: Shop) -> None:
+def test_a_batch_is_complete_when_its_last_task_is(shop):
     # Given tasks that were sent twice, since their producer died before it closed the batch
     skus = [str(n) for n in range(20)]
     shop.service.on_call = Fault("batches.close")
@@ -131,7 +131,7 @@ def test_a_batch_is_complete_when_its_last_task_is(shop: Shop) -> None:
     assert len(shop.ran) == 2 * len(skus) + 1
 
 
-def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop: Shop) -> None:
+def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop):
     # Given a task that is retried in vain, one that is not retried, and one that succeeds
     shop.does({"down": ConnectionError("no route"), "bad": ValueError("no price")})
     accesses: list[str] = []
@@ -150,7 +150,7 @@ def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop: Shop) -> No
     }
 
 
-def test_failed_items_are_done_again_in_another_batch(shop: Shop) -> None:
+def test_failed_items_are_done_again_in_another_batch(shop):
     # Given a batch in which a task has failed
     shop.does({"2": ValueError("no price")})
     batch_id = shop.import_catalog("1", "2", "3")
@@ -165,7 +165,7 @@ def test_failed_items_are_done_again_in_another_batch(shop: Shop) -> None:
     assert shop.ran == ["1", "2", "3", "2"]
 
 
-def test_a_task_that_is_revoked_fails_its_item(shop: Shop) -> None:
+def test_a_task_that_is_revoked_fails_its_item(shop):
     # Given a worker that is busy, and two tasks, of which one is revoked before the worker gets it
     busy = threading.Event()
     shop.does({"busy": busy})
@@ -181,7 +181,7 @@ def test_a_task_that_is_revoked_fails_its_item(shop: Shop) -> None:
     assert list(reasons(shop.tracker, batch_id).values()) == ["revoked"]
 
 
-def test_an_acknowledgement_that_does_not_get_through_is_told_later(shop: Shop) -> None:
+def test_an_acknowledgement_that_does_not_get_through_is_told_later(shop):
     # Given a service that is down for a while
     batch_id = shop.import_catalog("1")
     shop.tracker._ack_queue_url = None
@@ -193,7 +193,7 @@ def test_an_acknowledgement_that_does_not_get_through_is_told_later(shop: Shop) 
     assert shop.ran == ["1"]
 
 
-def test_a_failure_that_does_not_get_through_is_told_again(shop: Shop) -> None:
+def test_a_failure_that_does_not_get_through_is_told_again(shop):
     shop.does({"1": ValueError("no price")})
     batch_id = shop.import_catalog("1")
     shop.tracker._ack_queue_url = None
@@ -202,7 +202,7 @@ def test_a_failure_that_does_not_get_through_is_told_again(shop: Shop) -> None:
     assert (batch.failed, fault.left, shop.ran) == (1, 0, ["1"])
 
 
-def test_a_task_without_an_item_marks_none(shop: Shop) -> None:
+def test_a_task_without_an_item_marks_none(shop):
     # Given a task that is sent without an item, and one that does not say what became of it
     shop.does({"ignored": Ignore()})
     shop.tasks.import_row.delay({"sku": "untracked"})
@@ -215,7 +215,7 @@ def test_a_task_without_an_item_marks_none(shop: Shop) -> None:
     assert (progress.batch.state, progress.done_min) == (State.CLOSED, 1)
 
 
-def test_a_task_that_calls_itself_marks_its_item_when_it_has_ended(shop: Shop) -> None:
+def test_a_task_that_calls_itself_marks_its_item_when_it_has_ended(shop):
     # Given a task that calls itself as a function, and then fails
     done: list[int] = []
 
@@ -238,7 +238,7 @@ def test_a_task_that_calls_itself_marks_its_item_when_it_has_ended(shop: Shop) -
 
 
 @pytest.mark.parametrize("value", [datetime(2026, 1, 1, tzinfo=UTC), Decimal("1.50"), "x" * (5 << 20)])
-def test_an_item_fails_whatever_its_arguments_are(shop: Shop, value: object) -> None:
+def test_an_item_fails_whatever_its_arguments_are(shop, value):
     # Given a task that fails, and arguments that json does not write, or that are too large to be kept
     shop.does({"1": LookupError("no such customer")})
     with shop.tracker.batch() as batch:
@@ -257,7 +257,7 @@ def test_an_item_fails_whatever_its_arguments_are(shop: Shop, value: object) -> 
         assert "its arguments are not kept: the body of a message must be" in failure.reason
 
 
-def test_a_task_leaves_its_item_to_a_child_batch(shop: Shop) -> None:
+def test_a_task_leaves_its_item_to_a_child_batch(shop):
     # Given a task that opens a batch for its item
     children: list[int] = []
 

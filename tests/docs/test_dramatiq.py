@@ -78,7 +78,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     shop.broker.close()
 
 
-def test_a_batch_is_complete_when_its_last_message_is_handled(shop: Shop) -> None:
+def test_a_batch_is_complete_when_its_last_message_is_handled(shop):
     # Given messages that were sent twice, since their producer died before it closed the batch
     skus = [str(n) for n in range(50)]
     shop.service.on_call = Fault("batches.close")
@@ -96,7 +96,7 @@ def test_a_batch_is_complete_when_its_last_message_is_handled(shop: Shop) -> Non
     assert shop.broker.queues["default"].empty()
 
 
-def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop: Shop) -> None:
+def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop):
     # Given a message that is retried in vain, one that is not retried, and one that succeeds
     shop.errors = {"down": ConnectionError("no route"), "bad": LookupError("no price")}
     batch_id = shop.import_catalog("down", "bad", "good")
@@ -115,7 +115,7 @@ def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop: Shop) -> No
     }
 
 
-def test_a_message_that_is_too_old_fails_its_item(shop: Shop) -> None:
+def test_a_message_that_is_too_old_fails_its_item(shop):
     # Given a message that waits for longer than it may
     shop.tasks.import_row.options["max_age"] = 1
     batch_id = shop.import_catalog("old")
@@ -127,7 +127,7 @@ def test_a_message_that_is_too_old_fails_its_item(shop: Shop) -> None:
     assert list(reasons(shop.tracker, batch_id).values()) == ["skipped, or too old"]
 
 
-def test_a_message_that_is_skipped_fails_its_item(shop: Shop) -> None:
+def test_a_message_that_is_skipped_fails_its_item(shop):
     # Given a middleware that skips messages
     class Skipper(dramatiq.Middleware):
         def before_process_message(self, _broker: object, message: Any) -> None:
@@ -140,7 +140,7 @@ def test_a_message_that_is_skipped_fails_its_item(shop: Shop) -> None:
     assert shop.ran == []
 
 
-def test_an_acknowledgement_that_does_not_get_through_is_told_later(shop: Shop) -> None:
+def test_an_acknowledgement_that_does_not_get_through_is_told_later(shop):
     # Given a service that is down for a while
     batch_id = shop.import_catalog("1")
     shop.tracker._ack_queue_url = None
@@ -152,7 +152,7 @@ def test_an_acknowledgement_that_does_not_get_through_is_told_later(shop: Shop) 
     assert shop.ran == ["1"]
 
 
-def test_a_failure_that_does_not_get_through_is_told_again(shop: Shop) -> None:
+def test_a_failure_that_does_not_get_through_is_told_again(shop):
     shop.errors = {"1": LookupError("no price")}
     batch_id = shop.import_catalog("1")
     shop.tracker._ack_queue_url = None
@@ -161,7 +161,7 @@ def test_a_failure_that_does_not_get_through_is_told_again(shop: Shop) -> None:
     assert (fault.left, shop.ran) == (0, ["1"])
 
 
-def test_an_actor_that_calls_another_marks_its_item_when_it_has_ended(shop: Shop) -> None:
+def test_an_actor_that_calls_another_marks_its_item_when_it_has_ended(shop):
     # Given a message without an item, and an actor of a batch that calls another actor as a function
     shop.tasks.import_row.send({"sku": "untracked"})
     done: list[int] = []
@@ -183,7 +183,7 @@ def test_an_actor_that_calls_another_marks_its_item_when_it_has_ended(shop: Shop
 
 
 @pytest.mark.parametrize("pad", ["", "x" * (5 << 20)])
-def test_an_item_fails_whatever_its_arguments_are(shop: Shop, pad: str) -> None:
+def test_an_item_fails_whatever_its_arguments_are(shop, pad):
     # Given an actor that fails, and arguments that may be too large to be kept
     shop.errors = {"1": LookupError("no such customer")}
     with shop.tracker.batch() as batch:
@@ -201,7 +201,7 @@ def test_an_item_fails_whatever_its_arguments_are(shop: Shop, pad: str) -> None:
         assert shop.finish(scope["do_again"](batch.id)).failed == 0
 
 
-def test_a_worker_does_not_start_where_retries_are_not_seen() -> None:
+def test_a_worker_does_not_start_where_retries_are_not_seen():
     broker = StubBroker(middleware=[Retries(), TrackItems(InMemoryService().tracker)])
     with pytest.raises(MiddlewareError, match="before=Retries"):
         dramatiq.Worker(broker).start()

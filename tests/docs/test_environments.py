@@ -5,7 +5,6 @@ docs/how-to/accounts.md opens one of them to another account.
 
 import json
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -62,7 +61,7 @@ def stacks() -> dict[str, cdk.Stack]:
     return built
 
 
-def test_another_account_may_produce_send_acks_and_get_events(stacks: dict[str, cdk.Stack]) -> None:
+def test_another_account_may_produce_send_acks_and_get_events(stacks):
     resources = json.loads(json.dumps(Template.from_stack(stacks["prod"]).to_json()))["Resources"].values()
     trusted = [json.dumps(one["Properties"]) for one in resources if one["Type"] == "AWS::IAM::Role"]
     assert len([role for role in trusted if f":iam::{THEIRS}:root" in role]) == 1
@@ -82,7 +81,7 @@ def test_another_account_may_produce_send_acks_and_get_events(stacks: dict[str, 
     ]
 
 
-def test_its_stacks_share_no_name(stacks: dict[str, cdk.Stack]) -> None:
+def test_its_stacks_share_no_name(stacks):
     # Given both environments
     dev, prod = named(stacks["dev"]), named(stacks["prod"])
     # Then each has the names that its prefix gives, and none is in both
@@ -93,12 +92,12 @@ def test_its_stacks_share_no_name(stacks: dict[str, cdk.Stack]) -> None:
         assert f"shop-{other}" not in json.dumps(Template.from_stack(stacks[one]).to_json())
 
 
-def test_a_consumer_of_the_wrong_environment_marks_nothing() -> None:
+def test_a_consumer_of_the_wrong_environment_marks_nothing():
     exec(compile(WRONG, "docs/how-to/environments.md", "exec"), {})  # noqa: S102
 
 
 @pytest.mark.parametrize(("via", "old"), [("queue", False), ("api", True)])
-def test_an_item_that_the_wrong_environment_took_stays_pending(via: str, *, old: bool) -> None:
+def test_an_item_that_the_wrong_environment_took_stays_pending(via, *, old):
     # Given a message of prod, fresh or of the day before
     dev, prod = InMemoryService(seed=1), InMemoryService(seed=2)
     rows = prod.queue("rows", max_receives=3, visibility_timeout=60)
@@ -117,7 +116,7 @@ def test_an_item_that_the_wrong_environment_took_stays_pending(via: str, *, old:
     assert len(dev.sqs.receive_message(QueueUrl=grave).get("Messages", [])) == (1 if via == "queue" else 0)
 
 
-def test_its_client_can_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_its_client_can_be_made(monkeypatch, tmp_path):
     config = tmp_path / "config"
     config.write_text("[profile shop-dev]\nregion = eu-west-1\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(config))

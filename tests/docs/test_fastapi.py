@@ -68,7 +68,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Site:
     return Site(monkeypatch)
 
 
-def test_a_request_starts_the_work_and_can_be_followed_to_its_end(site: Site) -> None:
+def test_a_request_starts_the_work_and_can_be_followed_to_its_end(site):
     # Given a request that is answered at once
     answer = site.start()
     assert answer.status_code == 202
@@ -91,7 +91,7 @@ def test_a_request_starts_the_work_and_can_be_followed_to_its_end(site: Site) ->
     ]
 
 
-def test_a_request_that_is_repeated_fans_out_once(site: Site) -> None:
+def test_a_request_that_is_repeated_fans_out_once(site):
     first, second = site.start(), site.start()
     assert first.json() == second.json()
     assert site.messages == 25
@@ -101,7 +101,7 @@ def test_a_request_that_is_repeated_fans_out_once(site: Site) -> None:
 
 @pytest.mark.parametrize("access", ["batches.create", "batches.allocate_once", "batches.close"])
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_request_that_broke_off_is_gone_on_with(site: Site, access: str, moment: str) -> None:
+def test_a_request_that_broke_off_is_gone_on_with(site, access, moment):
     # Given a process that died in the middle of a request
     site.fanin.on_call = Fault(access, moment, error=RuntimeError("the process died"))
     assert site.start().status_code == 500
@@ -113,7 +113,7 @@ def test_a_request_that_broke_off_is_gone_on_with(site: Site, access: str, momen
     assert (batch.batch_id, batch.items) == (answer.json()["id"], 25)
 
 
-def test_an_outage_is_an_error_that_may_be_repeated(site: Site) -> None:
+def test_an_outage_is_an_error_that_may_be_repeated(site):
     site.fanin.on_call = Fault("batches.create")
     answer = site.start()
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
@@ -121,7 +121,7 @@ def test_an_outage_is_an_error_that_may_be_repeated(site: Site) -> None:
     assert site.start().status_code == 202
 
 
-def test_what_the_client_got_wrong_is_said(site: Site) -> None:
+def test_what_the_client_got_wrong_is_said(site):
     site.start()
     assert site.start("monday", ROWS[:3]).json()["code"] == "idempotency-key-reused"
     assert site.start("monday", [*ROWS[:24], {"sku": "other"}]).status_code == 409
@@ -131,7 +131,7 @@ def test_what_the_client_got_wrong_is_said(site: Site) -> None:
     assert site.messages == 25
 
 
-def test_a_webhook_with_a_wrong_signature_is_refused(site: Site) -> None:
+def test_a_webhook_with_a_wrong_signature_is_refused(site):
     site.start()
     site.fanin.consume(site.queue, site.fanin.tracker.sqs_handler(lambda _: None))
     assert site.call_back("whsec_" + base64.b64encode(b"x" * 32).decode()) == [401]

@@ -18,13 +18,13 @@ from tests.infra.conftest import UNBUNDLED
 EXAMPLE, REFUSED, QUEUES = pages.code("how-to/fifo.md")
 
 
-def test_its_examples_run_one_after_the_other() -> None:
+def test_its_examples_run_one_after_the_other():
     scope: dict[str, Any] = {}
     for example in (EXAMPLE, REFUSED):
         exec(compile(example, "docs/how-to/fifo.md", "exec"), scope)  # noqa: S102
 
 
-def test_a_batch_without_groups_is_in_order_and_an_item_is_its_own_deduplication_id() -> None:
+def test_a_batch_without_groups_is_in_order_and_an_item_is_its_own_deduplication_id():
     # Given messages that name neither
     service = InMemoryService()
     url = service.queue(fifo=True)
@@ -42,7 +42,7 @@ def test_a_batch_without_groups_is_in_order_and_an_item_is_its_own_deduplication
     assert [message["Attributes"]["MessageDeduplicationId"] for message in messages] == items
 
 
-def test_a_deduplication_id_that_occurs_twice_leaves_an_item_behind() -> None:
+def test_a_deduplication_id_that_occurs_twice_leaves_an_item_behind():
     service = InMemoryService()
     url = service.queue(fifo=True)
     service.consume(url, service.tracker.sqs_handler(lambda _: None))
@@ -54,7 +54,7 @@ def test_a_deduplication_id_that_occurs_twice_leaves_an_item_behind() -> None:
 
 
 @pytest.mark.parametrize(("batch_size", "done"), [(10, ["1"]), (1, ["1", "3"])])
-def test_a_message_that_dies_takes_along_what_was_received_with_it(batch_size: int, done: list[str]) -> None:
+def test_a_message_that_dies_takes_along_what_was_received_with_it(batch_size, done):
     # Given a queue that gives messages up, and a handler that never gets the second one done
     service = InMemoryService()
     url = service.queue(fifo=True, max_receives=3, visibility_timeout=60)
@@ -77,7 +77,7 @@ def test_a_message_that_dies_takes_along_what_was_received_with_it(batch_size: i
     assert (event.detail["state"], event.detail["failed"]) == ("complete", 3 - len(done))
 
 
-def test_an_item_that_fails_at_once_lets_its_group_go_on() -> None:
+def test_an_item_that_fails_at_once_lets_its_group_go_on():
     service = InMemoryService()
     url = service.queue(fifo=True, max_receives=3)
     handled: list[str] = []
@@ -94,7 +94,7 @@ def test_an_item_that_fails_at_once_lets_its_group_go_on() -> None:
     assert service.tracker.status(batch.id).batch.state == "complete"
 
 
-def test_its_queues_have_what_a_tracked_queue_has() -> None:
+def test_its_queues_have_what_a_tracked_queue_has():
     # Given a stack with the page's queue
     scope: dict[str, Any] = {}
     exec(compile(QUEUES, "docs/how-to/fifo.md", "exec"), scope)  # noqa: S102

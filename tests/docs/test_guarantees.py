@@ -20,13 +20,13 @@ TEXT = pages.text("explanation/guarantees.md")
 AFTER = TEXT.split("## After an error")[1].split("\n## ")[0]
 
 
-def test_it_says_of_every_error_that_leaves_a_doubt_what_to_do() -> None:
+def test_it_says_of_every_error_that_leaves_a_doubt_what_to_do():
     told = set(re.findall(r"`([A-Z]\w+)`", AFTER))
     assert told >= {"OutcomeUnknown", "PartlyMarked", "Throttled", "ServiceUnavailable"}
     assert all(issubclass(getattr(errors, name), FaninError) for name in told)
 
 
-def test_it_says_which_errors_a_repeat_may_help() -> None:
+def test_it_says_which_errors_a_repeat_may_help():
     (sentence,) = re.findall(
         r"^`retryable` is true for (.+), and false for `OutcomeUnknown`", AFTER, re.MULTILINE
     )
@@ -34,7 +34,7 @@ def test_it_says_which_errors_a_repeat_may_help() -> None:
     assert set(re.findall(r"`(\w+)`", sentence)) == retryable
 
 
-def test_a_producer_that_died_goes_on_as_it_says() -> None:
+def test_a_producer_that_died_goes_on_as_it_says():
     # Given rows of which the first run reads a part
     (example,) = pages.code("explanation/guarantees.md")
     service, runs = InMemoryService(), []

@@ -6,7 +6,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "layers" / "fanin" / "python" / "fanin"
 
 
-def test_tests_mirror_a_module_or_say_what_they_are_about() -> None:
+def test_tests_mirror_a_module_or_say_what_they_are_about():
     """A folder of tests is a room of the package."""
     unit = ROOT / "tests" / "unit"
     others = {"bench", "examples", "functions"}

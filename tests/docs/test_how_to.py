@@ -50,7 +50,7 @@ def section(title: str) -> str:
     return re.split(r"^##+ ", TEXT.split(f" {title}\n")[1], flags=re.MULTILINE)[0]
 
 
-def test_it_has_the_calls_of_every_group() -> None:
+def test_it_has_the_calls_of_every_group():
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", section("The calls of each group"), re.MULTILINE)
     told = {group: re.findall(CALL, calls) for group, calls in rows}
     assert told == {
@@ -59,7 +59,7 @@ def test_it_has_the_calls_of_every_group() -> None:
     }
 
 
-def test_it_has_the_calls_that_are_open_to_others_besides() -> None:
+def test_it_has_the_calls_that_are_open_to_others_besides():
     rows = re.findall(
         rf"^\| {CALL} \| ([`a-z, ]+) \| .+ \|$", section("The calls of each group"), re.MULTILINE
     )
@@ -69,7 +69,7 @@ def test_it_has_the_calls_that_are_open_to_others_besides() -> None:
     }
 
 
-def test_it_shows_the_problem_as_the_api_answers_it() -> None:
+def test_it_shows_the_problem_as_the_api_answers_it():
     services = Services(Memory().ports())
     call = Client(application(lambda: services, scope_prefix="fanin/"))
     call.authorizer = {"jwt": {"claims": {"sub": "ada", "scope": "fanin/read"}}}
@@ -78,7 +78,7 @@ def test_it_shows_the_problem_as_the_api_answers_it() -> None:
     assert {**answer.json, "request_id": told["request_id"]} == told
 
 
-def test_the_document_has_the_group_and_the_scopes_of_every_call() -> None:
+def test_the_document_has_the_group_and_the_scopes_of_every_call():
     paths = document(ROUTES)["paths"]
     for route in ROUTES:
         operation = paths[route.path][route.method.lower()]
@@ -86,7 +86,7 @@ def test_the_document_has_the_group_and_the_scopes_of_every_call() -> None:
         assert operation["x-fanin-scopes"] == [f"fanin/{group}" for group in route.groups]
 
 
-def test_the_test_that_it_names_is_there() -> None:
+def test_the_test_that_it_names_is_there():
     (name,) = re.findall(r"`(tests/\S+\.py)`", TEXT)
     assert "test_an_item_id_of_another_deployment_is_unknown" in (ROOT / name).read_text()
 
@@ -94,14 +94,14 @@ def test_the_test_that_it_names_is_there() -> None:
 BUFFERS_TEXT = pages.text("how-to/patterns/buffers.md")
 
 
-def test_its_examples_run(capsys) -> None:
+def test_its_examples_run(capsys):
     first, poison = pages.code("how-to/patterns/buffers.md")
     for example in (first, poison):
         exec(compile(example, "docs/how-to/patterns/buffers.md", "exec"), {})  # noqa: S102
     assert "3 items pending of at most 3" in capsys.readouterr().out
 
 
-def test_it_has_every_metric() -> None:
+def test_it_has_every_metric():
     told = set(re.findall(r"`(Buffers?[A-Z]\w+)`", BUFFERS_TEXT))
     assert told == {
         names.METRIC_BUFFER_DEPTH,
@@ -122,9 +122,7 @@ def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
         signal.signal(one, handler)
 
 
-def test_a_signal_lets_the_consumer_finish_what_it_has(
-    number: signal.Signals, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_lets_the_consumer_finish_what_it_has(number, capsys, monkeypatch):
     # Given a queue of more messages than one poll receives
     service = InMemoryService()
     queue_url = service.queue("rows")
@@ -151,7 +149,7 @@ def test_a_signal_lets_the_consumer_finish_what_it_has(
 DEADLINES_TEXT = pages.text("how-to/deadlines.md")
 
 
-def test_the_fields_that_it_names_are_in_the_event() -> None:
+def test_the_fields_that_it_names_are_in_the_event():
     # Given a batch that has timed out
     service = InMemoryService()
     with service.tracker.batch(deadline=timedelta(minutes=10)) as batch:
@@ -166,7 +164,7 @@ def test_the_fields_that_it_names_are_in_the_event() -> None:
     assert named <= set(event.detail)
 
 
-def test_what_it_quotes_is_what_the_library_says() -> None:
+def test_what_it_quotes_is_what_the_library_says():
     (quoted,) = re.findall(r"`InvalidRequest: (the deadline .+?)`", DEADLINES_TEXT)
     with pytest.raises(InvalidRequest, match=quoted):
         InMemoryService().tracker.open(deadline=timedelta(days=31))
@@ -175,12 +173,12 @@ def test_what_it_quotes_is_what_the_library_says() -> None:
 DIAGNOSIS_TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "diagnosis.md").read_text()
 
 
-def test_it_says_of_every_trouble_and_finding_what_to_do_in_their_order() -> None:
+def test_it_says_of_every_trouble_and_finding_what_to_do_in_their_order():
     told = re.findall(r"^\| `(\w+)` \|", DIAGNOSIS_TEXT, re.MULTILINE)
     assert told == [*Trouble, *Code]
 
 
-def test_it_names_what_may_be_known_of_a_range() -> None:
+def test_it_names_what_may_be_known_of_a_range():
     (sentence,) = re.findall(r"says what is known of it: (.+)\.$", DIAGNOSIS_TEXT, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", sentence)) == {known.value for known in Known}
 
@@ -188,12 +186,12 @@ def test_it_names_what_may_be_known_of_a_range() -> None:
 FRAMES_TEXT = pages.text("how-to/patterns/frames.md")
 
 
-def test_it_has_every_answer_to_a_claim() -> None:
+def test_it_has_every_answer_to_a_claim():
     answers = FRAMES_TEXT.split("A claim answers")[1].split("Only the leaf")[0]
     assert set(re.findall(r"`(\w+)` \(", answers)) == {hold.value for hold in Hold}
 
 
-def test_it_has_every_message_of_the_reply_channel() -> None:
+def test_it_has_every_message_of_the_reply_channel():
     table = FRAMES_TEXT.split("## Over SQS")[1].split("## Envelopes")[0]
     assert set(re.findall(r"^\| `([A-Z].+?)` \|", table, re.MULTILINE)) == {
         names.MESSAGE_COMPLETE_FRAME,
@@ -202,7 +200,7 @@ def test_it_has_every_message_of_the_reply_channel() -> None:
     }
 
 
-def test_it_has_the_layout_of_the_protobuf_envelope() -> None:
+def test_it_has_the_layout_of_the_protobuf_envelope():
     layout = FRAMES_TEXT.split("```proto")[1].split("```")[0]
     fields = dict(re.findall(r"^  \w+ (\w+) = (\d);", layout, re.MULTILINE))
     ours = {
@@ -228,7 +226,7 @@ def example() -> dict[str, Any]:
     return names_of_it
 
 
-def test_its_example_runs_and_its_tables_are_complete() -> None:
+def test_its_example_runs_and_its_tables_are_complete():
     # Given a registered car
     memory = Memory()
     memory.channels.queues[QUEUE] = []
@@ -260,7 +258,7 @@ def test_its_example_runs_and_its_tables_are_complete() -> None:
     assert {"correlation_id", "received", "missing_recipients", "retries"} <= told
 
 
-def test_its_problem_is_the_code_s() -> None:
+def test_its_problem_is_the_code_s():
     assert f"`{CorrelationIdAlive.code}`" in SCATTERS_TEXT
     assert f"`{names.ATTRIBUTE_REPLY_TO}`" in SCATTERS_TEXT
 
@@ -269,16 +267,16 @@ TARGETS_TEXT = (ROOT / "docs" / "how-to" / "targets.md").read_text()
 EXAMPLE, DURABLE = re.findall(r"^```python\n(.*?)^```$", TARGETS_TEXT, re.MULTILINE | re.DOTALL)
 
 
-def test_its_example_runs() -> None:
+def test_its_example_runs():
     exec(compile(EXAMPLE, "docs/how-to/targets.md", "exec"), {})  # noqa: S102
 
 
-def test_its_durable_function_is_the_one_that_the_emulator_runs() -> None:
+def test_its_durable_function_is_the_one_that_the_emulator_runs():
     deployed = ROOT / "tests" / "e2e" / "functions" / "durable" / "handler.py"
     assert deployed.read_text().partition('"""\n\n')[2] == DURABLE
 
 
-def test_a_step_of_its_durable_function_that_is_repeated_sends_nothing_twice() -> None:
+def test_a_step_of_its_durable_function_that_is_repeated_sends_nothing_twice():
     # Given the step that fans out, and a service
     service = InMemoryService()
     queue = service.queue("orders")
@@ -308,7 +306,7 @@ def test_a_step_of_its_durable_function_that_is_repeated_sends_nothing_twice() -
     assert told.target.callback_id == "bm90IGEgY2FsbGJhY2s="
 
 
-def test_it_has_every_type_with_its_field_and_its_limit() -> None:
+def test_it_has_every_type_with_its_field_and_its_limit():
     rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)`", TARGETS_TEXT, re.MULTILINE))
     assert rows == {kind.value: FIELD[kind] for kind in TargetType}
     assert f"`task_token`, up to {MAX_TASK_TOKEN:,} characters" in TARGETS_TEXT
@@ -316,7 +314,7 @@ def test_it_has_every_type_with_its_field_and_its_limit() -> None:
     assert f"{MAX_CAUSE:,} bytes" in TARGETS_TEXT
 
 
-def test_it_names_every_end_every_state_and_every_error() -> None:
+def test_it_names_every_end_every_state_and_every_error():
     for named in (*When, *TargetState):
         assert f"`{named.value}`" in TARGETS_TEXT
     for error in ERRORS.values():
@@ -353,7 +351,7 @@ EVERYWHERE = (
 CODE = "\n\n".join(pages.code("how-to/testing.md"))
 
 
-def test_its_tests_pass(tmp_path: Path) -> None:
+def test_its_tests_pass(tmp_path):
     # Given the page's blocks as one module of tests
     (tmp_path / "test_page.py").write_text(CODE)
     count = len(re.findall(r"^def test_", CODE, re.MULTILINE))
@@ -374,7 +372,7 @@ def test_its_tests_pass(tmp_path: Path) -> None:
     assert f"{count} passed" in done.stdout, done.stdout
 
 
-def test_it_names_everything_that_a_service_has() -> None:
+def test_it_names_everything_that_a_service_has():
     service = InMemoryService()
     public = {name for name in dir(service) if not name.startswith("_")}
     table = TESTING_PAGE.split("## Reference")[1].split("\n\nIt differs")[0]
@@ -382,7 +380,7 @@ def test_it_names_everything_that_a_service_has() -> None:
     assert named - {"InMemoryService"} == public
 
 
-def test_it_names_what_is_accessed() -> None:
+def test_it_names_what_is_accessed():
     # Given the places in the page's table
     told = set(re.findall(r"^\| `(\w+)\.", TESTING_PAGE, re.MULTILINE))
     seen: set[str] = set()
@@ -413,7 +411,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_examples_of_a_page_run(name: str) -> None:
+def test_the_examples_of_a_page_run(name):
     page = f"how-to/{name}.md"
     examples = pages.code(page)
     assert examples

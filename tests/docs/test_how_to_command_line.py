@@ -29,7 +29,7 @@ def program(tmp_path: Path) -> Path:
     return script.parent
 
 
-def test_its_examples_run_one_after_the_other(program: Path, tmp_path: Path) -> None:
+def test_its_examples_run_one_after_the_other(program, tmp_path):
     # Given the blocks of the page, each with a line around what it prints
     script = "\n".join(f"echo '== {n}'\n{block}" for n, block in enumerate(blocks(PAGE, "sh")))
     # When a shell runs them
@@ -64,12 +64,12 @@ def test_its_examples_run_one_after_the_other(program: Path, tmp_path: Path) -> 
     assert "complete -o default" in (tmp_path / "fanin.bash").read_text()
 
 
-def test_it_has_every_exit_code() -> None:
+def test_it_has_every_exit_code():
     told = re.findall(r"^\| (\d+) \| ", text(PAGE), re.MULTILINE)
     assert told == [str(code.value) for code in MEANINGS]
 
 
-def test_a_stopped_fan_out_says_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stopped_fan_out_says_what_the_page_shows(capsys):
     (shown,) = blocks(PAGE, "text")
     words = ["fanout", "rows.csv", "--queue", "https://sqs.eu-west-1.amazonaws.com/123456789012/work"]
     how = "Nothing is sent twice if you go on with the same input"

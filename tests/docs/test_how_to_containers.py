@@ -20,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.soak
-def test_the_service_on_ecs(folder: Path) -> None:
+def test_the_service_on_ecs(folder):
     resources = synthesized(folder).values()
     (task,) = [one for one in resources if one["Type"] == "AWS::ECS::TaskDefinition"]
     (container,) = task["Properties"]["ContainerDefinitions"]
@@ -46,7 +46,7 @@ def test_the_service_on_ecs(folder: Path) -> None:
 
 
 @pytest.mark.soak
-def test_the_image_is_for_the_processor_of_the_task(folder: Path) -> None:
+def test_the_image_is_for_the_processor_of_the_task(folder):
     # Given a task that names no processor, which Fargate then runs on x86_64
     resources = synthesized(folder).values()
     (task,) = [one["Properties"] for one in resources if one["Type"] == "AWS::ECS::TaskDefinition"]
@@ -56,7 +56,7 @@ def test_the_image_is_for_the_processor_of_the_task(folder: Path) -> None:
     assert image["source"]["platform"] == "linux/amd64"
 
 
-def test_the_objects_of_kubernetes(folder: Path) -> None:
+def test_the_objects_of_kubernetes(folder):
     deployment, scaled = yaml.safe_load_all((folder / "consumer.yaml").read_text())
     assert (deployment["kind"], scaled["kind"]) == ("Deployment", "ScaledObject")
     assert scaled["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]

@@ -46,7 +46,7 @@ def synthesized(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.soak
-def test_the_event_source_has_the_numbers_of_the_page(resources: dict[str, dict[str, Any]]) -> None:
+def test_the_event_source_has_the_numbers_of_the_page(resources):
     numbers = dict(re.findall(r"^\| `(\w+)`[^|]* \| (\d+)", text(PAGE), re.MULTILINE))
 
     def named(kind: str, beginning: str) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def test_the_event_source_has_the_numbers_of_the_page(resources: dict[str, dict[
     assert "FANIN_BATCHES_TABLE" in function["Environment"]["Variables"]
 
 
-def test_a_message_ends_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_ends_as_the_page_says(tmp_path, monkeypatch):
     # Given the function of the page, and rows of which one has no price and one cannot be read
     service = InMemoryService()
     monkeypatch.setattr(Tracker, "from_env", lambda: service.tracker)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
-from schemathesis import Case
 from schemathesis.specs.openapi import checks
 
 from fanin.entry.http.application import serve
@@ -38,13 +37,13 @@ def references(value: Any) -> Iterator[str]:
                 yield from references(part)
 
 
-def test_every_route_is_in_the_document_under_a_name_of_its_own() -> None:
+def test_every_route_is_in_the_document_under_a_name_of_its_own():
     described = {(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods}
     assert described == {(route.method.lower(), route.path) for route in ROUTES}
     assert len(OPERATIONS) == len(ROUTES)
 
 
-def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
+def test_every_reference_leads_somewhere_and_every_component_is_used():
     named = {
         f"#/components/{kind}/{name}"
         for kind in ("schemas", "responses")
@@ -56,7 +55,7 @@ def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
-def test_every_status_a_route_can_give_is_listed(route) -> None:
+def test_every_status_a_route_can_give_is_listed(route):
     listed = set(OPERATIONS[route.operation]["responses"])
     expected = {route.status, 400, 401, 403, 429, 500, 503} | {STATUS[error] for error in route.raises}
     named = re.findall(r"\{(\w+)\}", route.path)
@@ -66,7 +65,7 @@ def test_every_status_a_route_can_give_is_listed(route) -> None:
     assert [p["name"] for p in parameters if p["in"] == "path"] == named
 
 
-def test_the_document_is_served_and_printed() -> None:
+def test_the_document_is_served_and_printed():
     client = Gateway().app
     served = [
         serve(client, {"rawPath": path, "headers": {}, "requestContext": context}, CONTEXT)
@@ -86,7 +85,7 @@ API = schemathesis.openapi.from_wsgi("/openapi.json", Gateway())
 
 @API.parametrize()
 @settings(max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
-def test_whatever_is_sent_the_answer_is_one_that_the_document_names(case: Case) -> None:
+def test_whatever_is_sent_the_answer_is_one_that_the_document_names(case):
     case.call_and_validate(
         checks=[
             schemathesis.checks.not_a_server_error,

@@ -60,22 +60,22 @@ def send(output: str) -> Request:
     return Request("sqs:SendMessage", f"arn:aws:sqs:{REGION}:{ACCOUNT}:{granted_policies.outputs()[output]}")
 
 
-def test_it_has_a_policy_for_each_grant_and_each_way() -> None:
+def test_it_has_a_policy_for_each_grant_and_each_way():
     titles = re.findall(r"^### (.+)$", TEXT, re.MULTILINE)
     assert titles == list(granted_policies.GRANTS)
 
 
 @pytest.mark.parametrize("title", granted_policies.GRANTS)
-def test_a_policy_is_what_the_grant_writes(title: str) -> None:
+def test_a_policy_is_what_the_grant_writes(title):
     assert shown(title) == granted_policies.policy(title), "python -m tests.docs.granted_policies prints it"
 
 
 @pytest.mark.parametrize("title", granted_policies.GRANTS)
-def test_filled_in_it_is_the_policy_of_the_stack(title: str) -> None:
+def test_filled_in_it_is_the_policy_of_the_stack(title):
     assert filled(shown(title)) == granted_policies.statements(title)
 
 
-def test_the_statements_for_the_queue_of_the_work() -> None:
+def test_the_statements_for_the_queue_of_the_work():
     # Given both policies, with the queue of the stack
     sender, receiver = re.findall(r"```json\n(.*?)\n```", TEXT.split("## The policies")[0], re.DOTALL)
     queue = send("WorkQueueUrl").resource
@@ -92,11 +92,11 @@ def test_the_statements_for_the_queue_of_the_work() -> None:
 
 
 @pytest.mark.parametrize("title", granted_policies.GRANTS)
-def test_a_policy_fits_into_a_managed_policy(title: str) -> None:
+def test_a_policy_fits_into_a_managed_policy(title):
     text = json.dumps({"Version": "2012-10-17", "Statement": filled(shown(title))}, separators=(",", ":"))
     assert len(text) < 5_000 < int(re.search(r"managed policy ([\d,]+)", TEXT)[1].replace(",", ""))  # type: ignore[index]
 
 
-def test_it_names_what_the_grants_allow_on_a_key() -> None:
+def test_it_names_what_the_grants_allow_on_a_key():
     told = TEXT.split("## A key of your own")[1].split("\n## ")[0]
     assert re.findall(r"`(kms:(?!Via)\w+)`", told) == list(USE)

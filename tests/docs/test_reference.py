@@ -131,7 +131,7 @@ def first_cells(text: str) -> list[str]:
     return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
 
 
-def test_it_has_every_attribute_and_every_tag() -> None:
+def test_it_has_every_attribute_and_every_tag():
     attributes = {
         value
         for name, value in vars(names).items()
@@ -141,7 +141,7 @@ def test_it_has_every_attribute_and_every_tag() -> None:
     assert sorted(first_cells(MESSAGES_TEXT)) == sorted(attributes | tags)
 
 
-def test_it_has_the_types_of_messages_that_frames_send() -> None:
+def test_it_has_the_types_of_messages_that_frames_send():
     (row,) = [line for line in MESSAGES_TEXT.splitlines() if line.startswith(f"| `{names.ATTRIBUTE_TYPE}` |")]
     assert set(re.findall(r"`([A-Z][\w ]+)`", row)) == MESSAGES
 

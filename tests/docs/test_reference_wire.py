@@ -45,7 +45,7 @@ def limits(schema: object) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("title", TABLES)
-def test_a_table_has_the_fields_of_the_shape_with_their_limits(title: str) -> None:
+def test_a_table_has_the_fields_of_the_shape_with_their_limits(title):
     shape, found = TABLES[title], rows(title)
     assert [name for name, _, _ in found] == list(shape.fields)
     assert {name for name, _, needed in found if needed} == set(shape.required)
@@ -54,25 +54,25 @@ def test_a_table_has_the_fields_of_the_shape_with_their_limits(title: str) -> No
             assert f"{limit:,}" in holds or holds == "as of a done item", (name, limit)
 
 
-def test_the_example_is_what_the_ack_queue_takes() -> None:
+def test_the_example_is_what_the_ack_queue_takes():
     (example,) = blocks(PAGE, "json")
     found = parse(marks.MARKS, example)
     assert [type(mark) for mark in found] == [str, Failure]
     assert marks.MARKS.encode(found) == json.loads(example)
 
 
-def test_marks_weigh_what_it_says() -> None:
+def test_marks_weigh_what_it_says():
     assert f"up to a weight of {MAX_MARKS:,}" in text(PAGE)
     assert f"a count {WEIGHT}." in text(PAGE)
 
 
-def test_it_names_the_attributes() -> None:
+def test_it_names_the_attributes():
     assert set(re.findall(r"`(fanin-[a-z-]+)`", text(PAGE))) == {
         names.ITEM_ATTRIBUTE,
         names.ATTRIBUTE_REPLY_TO,
     }
 
 
-def test_notes_are_as_many_as_it_says() -> None:
+def test_notes_are_as_many_as_it_says():
     retries = items.RETRIES.definition["properties"]["retries"]
     assert f"takes up to {retries['maxItems']:,} of them" in text(PAGE)

@@ -173,7 +173,7 @@ ROOMS = ("ledger", "scatters", "buffers", "directory")
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_every_file_that_it_names_is_there(text: str) -> None:
+def test_every_file_that_it_names_is_there(text):
     # Given the files that the page names, with each room where it says <room>
     told = set(re.findall(r"`([a-z0-9_/<>]+/[a-z0-9_<>]+\.py)`", text))
     named = {path.replace("<room>", room) for path in told for room in ROOMS}
@@ -182,13 +182,13 @@ def test_every_file_that_it_names_is_there(text: str) -> None:
     assert {path for path in named if not (PACKAGE / path).is_file() and not (ROOT / path).is_file()} == set()
 
 
-def test_it_has_every_room_and_no_other() -> None:
+def test_it_has_every_room_and_no_other():
     told = set(re.findall(r"`([a-z0-9_/]+)/`", HOUSE)) | {"app"}
     there = {str(found.parent.relative_to(PACKAGE)) for found in PACKAGE.rglob("__init__.py")}
     assert told == there - {".", "entry/http/v1"}
 
 
-def test_it_has_every_function() -> None:
+def test_it_has_every_function():
     table = PAGE.split("| function |")[1].split("\n\n")[0]
     told = re.findall(r"^\| ([a-z_]+) \|", table, re.MULTILINE)
     assert sorted(told) == sorted(folder.parent.name for folder in ROOT.glob("functions/*/handler.py"))
@@ -209,11 +209,11 @@ def linked() -> set[Path]:
     }
 
 
-def test_each_picture_is_shown_and_each_that_is_shown_is_there() -> None:
+def test_each_picture_is_shown_and_each_that_is_shown_is_there():
     assert linked() == {PICTURES / f"{name}.png" for name in SIZES} == set(PICTURES.iterdir())
 
 
-def test_pictures_have_their_sizes_and_are_small() -> None:
+def test_pictures_have_their_sizes_and_are_small():
     for name, size in SIZES.items():
         content = (PICTURES / f"{name}.png").read_bytes()
         assert content.startswith(b"\x89PNG"), f"{name}: run `make screenshots`"

@@ -36,7 +36,7 @@ def resources(app: Path) -> dict[str, Any]:
     return found
 
 
-def test_cfn_lint_finds_nothing(app: Path) -> None:
+def test_cfn_lint_finds_nothing(app):
     lint = subprocess.run(  # noqa: S603
         [Path(sys.executable).with_name("cfn-lint"), "--regions", "eu-west-1", "--", str(app)],
         capture_output=True,
@@ -46,7 +46,7 @@ def test_cfn_lint_finds_nothing(app: Path) -> None:
     assert (lint.returncode, lint.stdout) == (0, "")
 
 
-def test_it_names_parameters_and_outputs_that_there_are(resources: dict[str, Any]) -> None:
+def test_it_names_parameters_and_outputs_that_there_are(resources):
     # Given what the app names of the nested stack
     outputs = set(re.findall(r"Fanin\.Outputs\.(\w+)", APP))
     nested = resources["Fanin"]["Properties"]["Parameters"]
@@ -56,12 +56,12 @@ def test_it_names_parameters_and_outputs_that_there_are(resources: dict[str, Any
     assert set(nested) == set(plain_template()["Parameters"])
 
 
-def test_it_is_about_this_version() -> None:
+def test_it_is_about_this_version():
     versions = set(re.findall(r"fanin(?:/|\[lambda\]==)(\d+\.\d+\.\d+)", TEXT)) - {"0.2.0"}
     assert versions == {fanin.__version__}
 
 
-def test_the_consumer_reports_failures_and_may_only_send_to_the_ack_queue(resources: dict[str, Any]) -> None:
+def test_the_consumer_reports_failures_and_may_only_send_to_the_ack_queue(resources):
     consumer = resources["Consumer"]["Properties"]
     (source,) = (event["Properties"] for event in consumer["Events"].values())
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
@@ -71,7 +71,7 @@ def test_the_consumer_reports_failures_and_may_only_send_to_the_ack_queue(resour
     assert "['Fanin', 'Outputs.AckQueueUrl']" in str(policy)
 
 
-def test_its_timeout_is_within_the_visibility_timeout_of_the_work_queue(resources: dict[str, Any]) -> None:
+def test_its_timeout_is_within_the_visibility_timeout_of_the_work_queue(resources):
     queues = [
         one["Properties"]
         for name, one in plain_template()["Resources"].items()
@@ -82,9 +82,7 @@ def test_its_timeout_is_within_the_visibility_timeout_of_the_work_queue(resource
     )
 
 
-def test_its_functions_see_a_batch_to_its_end(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_functions_see_a_batch_to_its_end(monkeypatch, capsys):
     # Given the consumer on a queue
     service = InMemoryService()
     monkeypatch.setattr(Tracker, "from_env", lambda: service.tracker)

@@ -45,13 +45,13 @@ def blocks(parsed: dict[str, Any], kind: str) -> dict[tuple[str, str], dict[str,
     }
 
 
-def test_it_gives_the_stack_the_parameters_of_the_template(parsed: dict[str, Any]) -> None:
+def test_it_gives_the_stack_the_parameters_of_the_template(parsed):
     stack = blocks(parsed, "resource")["aws_cloudformation_stack", "fanin"]
     assert set(stack["parameters"]) == set(plain_template()["Parameters"])
     assert stack["capabilities"] == ["CAPABILITY_IAM"]
 
 
-def test_the_template_asks_for_no_other_capability() -> None:
+def test_the_template_asks_for_no_other_capability():
     # Given what would need more: names of roles and policies, and transforms
     named = {
         name
@@ -63,13 +63,13 @@ def test_the_template_asks_for_no_other_capability() -> None:
     assert "Transform" not in plain_template()
 
 
-def test_it_reads_outputs_that_there_are() -> None:
+def test_it_reads_outputs_that_there_are():
     outputs = set(re.findall(r'outputs\["(\w+)"\]', FILES))
     assert outputs == {"ApiUrl", "WorkQueueUrl", "AckQueueUrl", "Bus"}
     assert outputs <= set(plain_template()["Outputs"])
 
 
-def test_each_reference_leads_somewhere(parsed: dict[str, Any]) -> None:
+def test_each_reference_leads_somewhere(parsed):
     # Given what is declared
     declared = {f"{kind}.{name}" for kind, name in blocks(parsed, "resource")}
     declared |= {f"data.{kind}.{name}" for kind, name in blocks(parsed, "data")}
@@ -82,18 +82,18 @@ def test_each_reference_leads_somewhere(parsed: dict[str, Any]) -> None:
     assert {one for one in declared if one.startswith(("local.", "var."))} <= named
 
 
-def test_it_is_about_this_version() -> None:
+def test_it_is_about_this_version():
     assert set(re.findall(r"fanin/(\d+\.\d+\.\d+)/", TEXT)) == {fanin.__version__}
 
 
-def test_the_provider_knows_the_runtime(parsed: dict[str, Any]) -> None:
+def test_the_provider_knows_the_runtime(parsed):
     """The first version of the AWS provider that takes ``python3.14`` is 6.20 (its issue 44984)."""
     assert blocks(parsed, "resource")["aws_lambda_function", "consumer"]["runtime"] == "python3.14"
     (least,) = re.findall(r'version = ">= (\d+)\.(\d+)"', STACK)
     assert tuple(map(int, least)) >= (6, 20)
 
 
-def test_the_consumer_reports_failures_and_knows_fanin(parsed: dict[str, Any]) -> None:
+def test_the_consumer_reports_failures_and_knows_fanin(parsed):
     resources = blocks(parsed, "resource")
     source = resources["aws_lambda_event_source_mapping", "work"]
     assert source["function_response_types"] == ["ReportBatchItemFailures"]
@@ -101,7 +101,7 @@ def test_the_consumer_reports_failures_and_knows_fanin(parsed: dict[str, Any]) -
     assert set(environment["variables"]) == {"FANIN_API_URL", "FANIN_ACK_QUEUE_URL"}
 
 
-def test_the_consumer_may_empty_its_queue_and_acknowledge_and_no_more(parsed: dict[str, Any]) -> None:
+def test_the_consumer_may_empty_its_queue_and_acknowledge_and_no_more(parsed):
     # Given its policy, with the queues of a stack
     arns = {"${local.work_queue}": WORK, "${local.ack_queue}": ACKS}
     document = blocks(parsed, "data")["aws_iam_policy_document", "consumer"]

@@ -72,7 +72,7 @@ def tracker_of(stack, local_environment) -> Callable[[boto3.Session], Tracker]:
     return make
 
 
-def test_a_producer_and_a_consumer_run_a_batch_together(tracker_of, session_with, granted) -> None:
+def test_a_producer_and_a_consumer_run_a_batch_together(tracker_of, session_with, granted):
     # Given a producer and a consumer with their groups alone
     producer = tracker_of(session_with("importer", granted(AccessGroup.PRODUCE)))
     consumer = tracker_of(session_with("worker", granted(AccessGroup.CONSUME)))
@@ -95,7 +95,7 @@ def test_a_producer_and_a_consumer_run_a_batch_together(tracker_of, session_with
 
 def test_a_consumer_through_the_queue_can_acknowledge_and_nothing_else(
     stack, tracker, tracker_of, session_with
-) -> None:
+):
     # Given what grant_consumer(via="queue") writes
     arn = stack.client("sqs").get_queue_attributes(QueueUrl=stack.ack_queue_url, AttributeNames=["QueueArn"])
     send = {
@@ -123,7 +123,7 @@ def test_a_consumer_through_the_queue_can_acknowledge_and_nothing_else(
 
 def test_a_batch_and_a_key_belong_to_the_role_that_the_gateway_has_verified(
     tracker_of, session_with, granted, subscriber
-) -> None:
+):
     # Given two sessions of one role, and another role
     statement = granted(AccessGroup.PRODUCE)
     one, two = (tracker_of(session_with("nightly", statement, session=name)) for name in ("one", "two"))
@@ -141,7 +141,7 @@ def test_a_batch_and_a_key_belong_to_the_role_that_the_gateway_has_verified(
     assert event["detail"]["opened_by"] == first.opened_by
 
 
-def test_everybody_who_is_not_allowed_is_refused_by_the_tables_too(stack, caller, deployment) -> None:
+def test_everybody_who_is_not_allowed_is_refused_by_the_tables_too(stack, caller, deployment):
     # Given a user who may call the API, the role of a function that reads batches, and root
     root = boto3.Session(stack.access_key_id, stack.secret_access_key, region_name=stack.region)
     row = {"TableName": stack.batches_table, "Item": {"batch_id": {"N": "0"}}}

@@ -18,7 +18,7 @@ def name() -> str:
     return f"jobs-{uuid.uuid4().hex[:8]}"
 
 
-def test_work_goes_through_a_buffer_that_the_service_made(tracker, stack, name) -> None:
+def test_work_goes_through_a_buffer_that_the_service_made(tracker, stack, name):
     # Given a buffer, made twice
     buffers = tracker.buffers
     buffer = buffers.define(name, 2)
@@ -48,7 +48,7 @@ def test_work_goes_through_a_buffer_that_the_service_made(tracker, stack, name) 
         stack.client("sqs").get_queue_attributes(QueueUrl=buffer.queue)
 
 
-def test_the_limit_holds_under_many_producers(new_tracker, tracker, name) -> None:
+def test_the_limit_holds_under_many_producers(new_tracker, tracker, name):
     # Given 16 producers that put two each into a buffer of five, and two takers
     producers, each, limit = 16, 2, 5
     tracker.buffers.define(name, limit)
@@ -91,7 +91,7 @@ def test_the_limit_holds_under_many_producers(new_tracker, tracker, name) -> Non
     tracker.buffers.delete(name)
 
 
-def test_a_function_consumes_a_buffer_and_so_sets_the_pace(tracker, deployment, name) -> None:
+def test_a_function_consumes_a_buffer_and_so_sets_the_pace(tracker, deployment, name):
     # Given a buffer of three slots on the queue of a function of the app
     queue = deployment.stack.outputs["RendersUrl"]
     buffer = tracker.buffers.define(name, 3, queue=queue)

@@ -85,7 +85,7 @@ def worker(stack: Stack, tmp_path: Path) -> Iterator[Path]:
                 process.terminate()
 
 
-def test_each_child_of_a_forking_worker_marks_its_items_and_a_killed_one_loses_none(worker: Path) -> None:
+def test_each_child_of_a_forking_worker_marks_its_items_and_a_killed_one_loses_none(worker):
     # Given a batch of tasks, three of which kill their process at the first try, and one of which fails
     tracker = Tracker.from_env()
     with tracker.batch(results=True) as batch:

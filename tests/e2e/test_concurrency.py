@@ -19,9 +19,7 @@ def order() -> random.Random:
     return random.Random(20261121)  # noqa: S311 - an order, not a secret
 
 
-def test_each_item_counts_once_and_the_end_is_told_once(
-    new_tracker, tracker, deployment, subscriber, order
-) -> None:
+def test_each_item_counts_once_and_the_end_is_told_once(new_tracker, tracker, deployment, subscriber, order):
     # Given a closed batch, and its items in random order, a fifth of them twice
     started = time.time()
     with tracker.batch(user_key="crowd", metadata={"of": "threads"}) as batch:

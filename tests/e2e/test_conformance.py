@@ -45,7 +45,7 @@ def sign(stack, caller):
     return auth
 
 
-def test_the_document_that_is_served_is_that_of_the_code(stack, sign) -> None:
+def test_the_document_that_is_served_is_that_of_the_code(stack, sign):
     answer = requests.get(f"{stack.api_url}/openapi.json", auth=sign, timeout=30)
     assert answer.json() == json.loads(json.dumps(document(ROUTES)))
 

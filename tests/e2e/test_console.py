@@ -160,7 +160,7 @@ def opened(browser: Browser, made: Mapping[str, int]) -> tuple[set[str], dict[st
     return seen, wrong
 
 
-def test_every_page_of_a_read_only_console_opens_with_the_rights_of_its_role(at: Deployed) -> None:
+def test_every_page_of_a_read_only_console_opens_with_the_rights_of_its_role(at):
     # Given something of everything, and a read-only console
     made = fill(at)
 
@@ -217,7 +217,7 @@ def writes(at: Deployed, batch_id: dict[str, Any]) -> dict[str, Callable[[], obj
 
 
 @pytest.mark.soak
-def test_a_console_with_buttons_does_what_is_pressed(with_buttons: Deployed) -> None:
+def test_a_console_with_buttons_does_what_is_pressed(with_buttons):
     at = with_buttons
     # Given an open batch, and the page that asks about closing it
     since = time.time()

@@ -42,7 +42,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[s
         emulator.stop(folder)
 
 
-def test_a_batch_is_tracked_from_the_producer_to_the_event(shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_tracked_from_the_producer_to_the_event(shop, monkeypatch):
     # Given the account in which the stack is
     endpoint, outputs = shop
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)

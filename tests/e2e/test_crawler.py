@@ -1,19 +1,14 @@
 """The crawl of examples/crawler on the deployed stack, whose workers are killed."""
 
-from pathlib import Path
-
 import pytest
 
 from examples.crawler.demo import crawl
 from examples.crawler.site import reachable
-from fanin.local import Stack
 
 
 @pytest.mark.usefixtures("local_environment")
 @pytest.mark.parametrize("pages", [60, pytest.param(10_000, marks=pytest.mark.soak(long=True))])
-def test_exactly_the_pages_that_can_be_reached_are_done_and_the_end_is_told_once(
-    stack: Stack, tmp_path: Path, pages: int
-) -> None:
+def test_exactly_the_pages_that_can_be_reached_are_done_and_the_end_is_told_once(stack, tmp_path, pages):
     crawled = crawl(stack, tmp_path, pages, print)
 
     wanted = reachable(pages)

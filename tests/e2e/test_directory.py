@@ -47,7 +47,7 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
     return [event["detail-type"] for event in events]
 
 
-def test_a_registration_lives_and_the_bus_is_told(tracker, channel, topic, told) -> None:
+def test_a_registration_lives_and_the_bus_is_told(tracker, channel, topic, told):
     # Given a registration that is kept alive twice, moves and leaves
     first, second = channel(), channel()
     directory = tracker.directory
@@ -66,9 +66,7 @@ def test_a_registration_lives_and_the_bus_is_told(tracker, channel, topic, told)
     assert events[-1]["detail"]["reason"] == "deregistered"
 
 
-def test_the_registrar_follows_instances_and_drops_the_dead(
-    deployment, tracker, channel, topic, told
-) -> None:
+def test_the_registrar_follows_instances_and_drops_the_dead(deployment, tracker, channel, topic, told):
     # Given an instance that an event registers
     url = channel()
     created = {
@@ -91,7 +89,7 @@ def test_the_registrar_follows_instances_and_drops_the_dead(
     assert events[-1]["detail"]["reason"] == "queue gone"
 
 
-def test_an_event_that_nobody_gets_is_counted_and_kept(deployment, tracker, channel, topic) -> None:
+def test_an_event_that_nobody_gets_is_counted_and_kept(deployment, tracker, channel, topic):
     # Given a route to a topic with one registration, and one to a topic of nobody
     since, clerk = time.time() - 1, channel()
     tracker.directory.register(Register(topic, "one", clerk))

@@ -47,7 +47,7 @@ def raising(tracker: Tracker, queue: str, via: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(("via", "fifo"), [("api", False), ("queue", True)])
-def test_a_consumer_keeps_messages_with_attributes_and_group(tracker, stack, body, via, fifo) -> None:
+def test_a_consumer_keeps_messages_with_attributes_and_group(tracker, stack, body, via, fifo):
     # Given three messages, of which one is large; on a FIFO queue they have groups
     queue = stack.client("sqs").create_queue(
         QueueName=f"kept-{uuid.uuid4()}{'.fifo' * fifo}",
@@ -87,7 +87,7 @@ def test_a_consumer_keeps_messages_with_attributes_and_group(tracker, stack, bod
     assert (group.error, group.failed, group.kept) == ("row <n> has no price", 3, 3)
 
 
-def test_a_dead_letter_is_kept_and_names_the_queue_it_died_in(tracker, stack, deployment, body) -> None:
+def test_a_dead_letter_is_kept_and_names_the_queue_it_died_in(tracker, stack, deployment, body):
     # Given messages of the stack's work queue, one of them large, whose handling fails each time
     with tracker.batch() as batch:
         batch.send(stack.work_queue_url, [body(), body(LARGE)])
@@ -121,9 +121,7 @@ def test_a_dead_letter_is_kept_and_names_the_queue_it_died_in(tracker, stack, de
     assert (done.items, sorted(bodies)) == (2, sorted([body(), body(LARGE)]))
 
 
-def test_a_scatter_keeps_what_a_recipient_could_not_be_sent(
-    tracker, stack, channel, deployment, body
-) -> None:
+def test_a_scatter_keeps_what_a_recipient_could_not_be_sent(tracker, stack, channel, deployment, body):
     # Given a recipient whose queue is deleted after the scatter was checked
     small = stack.client("sqs").create_queue(
         QueueName=f"small-{uuid.uuid4()}",
@@ -141,7 +139,7 @@ def test_a_scatter_keeps_what_a_recipient_could_not_be_sent(
     assert names.ATTRIBUTE_CORRELATION in kept.attributes
 
 
-def test_messages_go_with_their_batch(tracker, stack, deployment, body) -> None:
+def test_messages_go_with_their_batch(tracker, stack, deployment, body):
     # Given a batch with a message in a row and one in the bucket
     with tracker.batch() as batch:
         group = batch.add(2)
@@ -162,7 +160,7 @@ def test_messages_go_with_their_batch(tracker, stack, deployment, body) -> None:
 
 def test_failed_and_held_are_counted_in_metrics_and_no_body_is_in_a_log(
     tracker, stack, deployment, queue_url, body
-) -> None:
+):
     # Given failures by the API, through the ack queue, and held ones
     since = time.time()
     with tracker.batch() as batch:

@@ -49,7 +49,7 @@ def where_python_looks() -> dict[str, str]:
     }
 
 
-def test_the_steps_print_what_the_page_says(stack, tmp_path: Path) -> None:
+def test_the_steps_print_what_the_page_says(stack, tmp_path):
     # Given an empty folder, and a queue that no other test uses
     tags = {names.TRACKED_TAG: "work"}
     queue_url = stack.client("sqs").create_queue(QueueName=f"first-{uuid.uuid4()}", tags=tags)["QueueUrl"]
@@ -82,7 +82,7 @@ def test_the_steps_print_what_the_page_says(stack, tmp_path: Path) -> None:
     assert '{"id": 7}' in said
 
 
-def test_the_same_work_runs_as_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_work_runs_as_a_function(tmp_path, monkeypatch):
     # Given the app of the page with the work beside its handler, deployed where policies are enforced
     save(PAGE, tmp_path)
     (tmp_path / "consumer" / "work.py").write_text((tmp_path / "work.py").read_text())

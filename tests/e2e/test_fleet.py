@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -26,9 +25,7 @@ def outputs(stack: Stack, local_environment: None) -> Iterator[dict[str, str]]:
     stack.client("cloudformation").delete_stack(StackName="fanin-fleet")
 
 
-def test_reports_at_once_do_not_mix_and_say_who_is_missing(
-    stack: Stack, outputs: dict[str, str], tmp_path: Path
-) -> None:
+def test_reports_at_once_do_not_mix_and_say_who_is_missing(stack, outputs, tmp_path):
     # When two fleets are asked for a week, and one of them for the week before at the same time
     outcomes, together = demo.run(stack, outputs, WEEK, tmp_path, print)
 

@@ -14,11 +14,10 @@ from fanin import IdempotentReceiver, MemoryRepeatBuffer, OpenFrame, Repeater, S
 from fanin.client.frames.envelopes import ProtobufCodec
 from fanin.client.frames.repeat_buffer import BufferUsage
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
-from fanin.client.tracker import Tracker
 from fanin.local import Stack
 from fanin.types import Delivery
 from tests.e2e.crossing import LEASE, Crossing
-from tests.e2e.deployment import Deployment, Subscriber, eventually
+from tests.e2e.deployment import eventually
 from tests.e2e.faults import FAULTS, FaultProxy
 
 
@@ -43,9 +42,7 @@ def queues(stack: Stack) -> Queues:
     )
 
 
-def test_a_frame_is_delivered_and_its_sender_is_told(
-    stack: Stack, deployment: Deployment, subscriber: Subscriber, tracker: Tracker, queues: Queues
-) -> None:
+def test_a_frame_is_delivered_and_its_sender_is_told(stack, deployment, subscriber, tracker, queues):
     # Given a frame of thirty envelopes, of which some are lost on the way
     sqs, (envelopes, channel) = stack.client("sqs"), queues
     repeater = Repeater(
@@ -111,9 +108,7 @@ def cross(stack: Stack, caller: boto3.Session, queues: Queues, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.soak)])
-def test_every_envelope_is_handled_through_a_network_that_fails_by_receivers_that_die(
-    cross: Cross, count: int
-) -> None:
+def test_every_envelope_is_handled_through_a_network_that_fails_by_receivers_that_die(cross, count):
     """Each fault hits five percent of the requests: cut, delayed, answer dropped, duplicated, reordered, or a
     restart. Two processes are killed while they handle an envelope, and one percent of the envelopes end the
     thread that handles them, before or after their effect. ``make soak`` sends 10,000 envelopes, ``make

@@ -14,10 +14,9 @@ import boto3
 import pytest
 
 import fanin
-from fanin import Tracker
 from fanin.local import environment
 from tests.docs.pages import save
-from tests.e2e.deployment import Deployment, Subscriber, eventually
+from tests.e2e.deployment import eventually
 
 PAGE = "how-to/containers.md"
 ALIVE = "/tmp/alive"  # noqa: S108  in the container, nobody else has a file there
@@ -65,13 +64,8 @@ def start(
 
 
 def test_a_signal_in_the_middle_loses_nothing_and_repeats_nothing(  # noqa: PLR0917
-    tracker: Tracker,
-    queue_url: str,
-    deployment: Deployment,
-    subscriber: Subscriber,
-    start: Callable[[], subprocess.Popen[str]],
-    tmp_path: Path,
-) -> None:
+    tracker, queue_url, deployment, subscriber, start, tmp_path
+):
     # Given more rows than one poll receives, and a consumer that is in the middle of one
     with tracker.batch() as batch:
         batch.send(queue_url, [{"id": n} for n in range(15)])
@@ -107,7 +101,7 @@ def test_a_signal_in_the_middle_loses_nothing_and_repeats_nothing(  # noqa: PLR0
     assert deployment.messages(queue_url) == 0
 
 
-def test_the_health_check_sees_whether_the_loop_is_alive(tmp_path: Path) -> None:
+def test_the_health_check_sees_whether_the_loop_is_alive(tmp_path):
     # Given the check of the image, and of the file that the consumer touches
     save(PAGE, tmp_path)
     (found,) = re.findall(
@@ -135,6 +129,6 @@ def test_the_health_check_sees_whether_the_loop_is_alive(tmp_path: Path) -> None
         assert json.loads(found)[2] in (tmp_path / name).read_text()
 
 
-def test_the_image_has_this_version(tmp_path: Path) -> None:
+def test_the_image_has_this_version(tmp_path):
     save(PAGE, tmp_path)
     assert f"fanin=={fanin.__version__}\n" in (tmp_path / "consumer/Dockerfile").read_text()

@@ -11,11 +11,11 @@ from pathlib import Path
 import boto3
 import pytest
 
-from fanin import Message, Tracker
+from fanin import Message
 from fanin.local import environment
 from fanin.names import ITEM_ATTRIBUTE
 from tests.docs.pages import blocks, save
-from tests.e2e.deployment import Deployment, Subscriber, eventually
+from tests.e2e.deployment import eventually
 from tests.npm import node_programs
 from tests.npm.packages import node
 
@@ -76,13 +76,8 @@ def consuming(programs: Path, variables: Mapping[str, str]) -> Consuming:
 
 @pytest.mark.parametrize("acknowledge", ["", "now"])
 def test_what_python_sends_node_handles(  # noqa: PLR0917
-    tracker: Tracker,
-    queue_url: str,
-    subscriber: Subscriber,
-    deployment: Deployment,
-    consuming: Consuming,
-    acknowledge: str,
-) -> None:
+    tracker, queue_url, subscriber, deployment, consuming, acknowledge
+):
     # Given a batch from Python with a row that has no price, and a message of no stack of ours
     sqs = deployment.client("sqs")
     rows = [{"id": n, "price": n} for n in range(11)]
@@ -117,9 +112,7 @@ def test_what_python_sends_node_handles(  # noqa: PLR0917
     eventually(lambda: deployment.messages(queue_url) == left)
 
 
-def test_an_error_brings_the_message_again_and_is_noted(
-    tracker: Tracker, deployment: Deployment, queue_url: str, consuming: Consuming
-) -> None:
+def test_an_error_brings_the_message_again_and_is_noted(tracker, deployment, queue_url, consuming):
     # Given a message that the consumer cannot read
     sqs = deployment.client("sqs")
     sqs.set_queue_attributes(QueueUrl=queue_url, Attributes={"VisibilityTimeout": "1"})
@@ -139,9 +132,7 @@ def test_an_error_brings_the_message_again_and_is_noted(
     assert deployment.messages(queue_url) == 1
 
 
-def test_node_produces_once_even_if_it_is_run_twice(
-    tracker: Tracker, queue_url: str, programs: Path, variables: Mapping[str, str], subscriber: Subscriber
-) -> None:
+def test_node_produces_once_even_if_it_is_run_twice(tracker, queue_url, programs, variables, subscriber):
     # Given a producer that was run twice, as after a crash
     def produce() -> int:
         done = subprocess.run(  # noqa: S603
@@ -171,7 +162,7 @@ def test_node_produces_once_even_if_it_is_run_twice(
     assert (event["detail-type"], event["detail"]["items"]) == ("Batch Completed", 3)
 
 
-def test_the_page_names_the_packages_that_were_tried() -> None:
+def test_the_page_names_the_packages_that_were_tried():
     project = json.loads((node_programs.PROJECT / "package.json").read_text())
     (install,) = [line for line in blocks(PAGE, "sh")[0].splitlines() if line.startswith("npm install")]
     assert install.split()[2:] == [f"{name}@{version}" for name, version in project["dependencies"].items()]

@@ -35,7 +35,7 @@ CHURN_PAUSE = float(os.environ.get("FANIN_CHURN_PAUSE", "0"))
 SEED = int(os.environ.get("FANIN_CHURN_SEED", "20261123"))
 
 
-def test_a_million_items_with_a_fifth_of_duplicates(new_tracker, tracker, subscriber) -> None:
+def test_a_million_items_with_a_fifth_of_duplicates(new_tracker, tracker, subscriber):
     # Given a closed batch, and requests of ten thousand items each, out of order as a queue with many
     # consumers delivers them, a fifth of them twice
     with tracker.batch(user_key="load") as batch:
@@ -81,7 +81,7 @@ def test_a_million_items_with_a_fifth_of_duplicates(new_tracker, tracker, subscr
     assert (verdict.pending, verdict.disagreements) == (0, ())
 
 
-def test_two_hundred_batches_at_once(new_tracker, tracker, subscriber) -> None:
+def test_two_hundred_batches_at_once(new_tracker, tracker, subscriber):
     # Given two hundred open batches of different sizes
     groups: dict[int, Group] = {}
     for n in range(200):
@@ -234,7 +234,7 @@ class Churn:
                 known.cancelled = True
 
 
-def test_everything_at_random_for_an_hour(new_tracker, tracker, subscriber) -> None:
+def test_everything_at_random_for_an_hour(new_tracker, tracker, subscriber):
     # Given six threads that call whatever comes to their minds
     churn = Churn(time.monotonic() + CHURN_SECONDS)
     with ThreadPoolExecutor(THREADS) as pool:

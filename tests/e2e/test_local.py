@@ -72,7 +72,7 @@ def invoke_reaper(stack: Stack, times: int = 1) -> None:
 
 
 class TestUp:
-    def test_makes_everything(self, come_up, root: Path) -> None:
+    def test_makes_everything(self, come_up, root):
         # Given nothing, When the stack comes up
         stack = come_up()
 
@@ -83,7 +83,7 @@ class TestUp:
         assert described["endpoint_url"] == f"http://127.0.0.1:{stack.port}"
         assert status_of_api(stack) == 403
 
-    def test_sets_what_the_emulators_cloudformation_ignores(self, come_up, root: Path) -> None:
+    def test_sets_what_the_emulators_cloudformation_ignores(self, come_up, root):
         stack = come_up()
         dynamodb = stack.client("dynamodb")
         for table in (stack.batches_table, stack.words_table, stack.parts_table):
@@ -92,7 +92,7 @@ class TestUp:
             assert (ttl["TimeToLiveStatus"], ttl["AttributeName"]) == ("ENABLED", "expires_at")
             assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
 
-    def test_keeps_what_the_stack_holds(self, come_up, root: Path) -> None:
+    def test_keeps_what_the_stack_holds(self, come_up, root):
         # Given a stack with one more queue
         stack = come_up()
         stack.client("sqs").create_queue(QueueName="mine")
@@ -105,7 +105,7 @@ class TestUp:
         assert again == stack
         assert stack.client("sqs").get_queue_url(QueueName="mine")["QueueUrl"]
 
-    def test_a_burst_of_first_calls_does_not_start_a_process_for_each(self, come_up, root: Path) -> None:
+    def test_a_burst_of_first_calls_does_not_start_a_process_for_each(self, come_up, root):
         # Given a function that nobody has called
         stack = come_up()
         before = len(living(stack.pid))
@@ -114,7 +114,7 @@ class TestUp:
         invoke_reaper(stack, 24)
         assert 1 <= len(living(stack.pid)) - before <= 12
 
-    def test_the_log_of_a_call_is_whole_when_the_call_has_ended(self, come_up, root: Path) -> None:
+    def test_the_log_of_a_call_is_whole_when_the_call_has_ended(self, come_up, root):
         # Given a function that writes to its log until it ends
         functions = come_up().client("lambda")
         code = io.BytesIO()
@@ -145,7 +145,7 @@ class TestUp:
 
 
 class TestComingBack:
-    def test_after_kill_9(self, come_up, root: Path) -> None:
+    def test_after_kill_9(self, come_up, root):
         # Given a stack with a Lambda worker, When the emulator is killed without warning
         stack = come_up()
         invoke_reaper(stack)
@@ -163,7 +163,7 @@ class TestComingBack:
         assert status(root).state == "up"
         assert status_of_api(again) == 403
 
-    def test_after_hanging_on_another_port(self, come_up, root: Path) -> None:
+    def test_after_hanging_on_another_port(self, come_up, root):
         # Given an emulator that runs but does not answer
         stack = come_up()
         os.kill(stack.pid, signal.SIGSTOP)
@@ -180,7 +180,7 @@ class TestComingBack:
 
 
 class TestDown:
-    def test_leaves_the_log_and_nothing_else(self, come_up, root: Path) -> None:
+    def test_leaves_the_log_and_nothing_else(self, come_up, root):
         # Given a stack with a Lambda worker
         stack = come_up()
         invoke_reaper(stack)
@@ -230,7 +230,7 @@ class TestDeploy:
         (folder / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
         return folder
 
-    def test_creates_then_updates(self, bare_emulator: str, tmp_path: Path) -> None:
+    def test_creates_then_updates(self, bare_emulator, tmp_path):
         created = deploy(self.assembly(tmp_path, {"DelaySeconds": 1}), bare_emulator)
         updated = deploy(self.assembly(tmp_path, {"DelaySeconds": 2}), bare_emulator)
         unchanged = deploy(self.assembly(tmp_path, {"DelaySeconds": 2}), bare_emulator)
@@ -240,7 +240,7 @@ class TestDeploy:
         )["Attributes"]
         assert attributes == {"DelaySeconds": "2"}
 
-    def test_names_the_resource_that_failed_and_why(self, tmp_path: Path, bare_emulator: str) -> None:
+    def test_names_the_resource_that_failed_and_why(self, tmp_path, bare_emulator):
         # Given an invalid queue, When it is deployed, Then the error names it and the reason
         broken = self.assembly(tmp_path, {"VisibilityTimeout": 999_999}, "broken")
         reason = r"stack broken is ROLLBACK_COMPLETE: Box \(AWS::SQS::Queue\): .*between 0 and 43200"

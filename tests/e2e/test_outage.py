@@ -9,7 +9,6 @@ from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import HttpsRequest, Response, SigV4, Urllib3Transport
 from fanin.local import Stack
-from tests.e2e.deployment import Subscriber
 
 DOWN = Response(503, {}, b'{"message": "Service Unavailable"}')
 
@@ -39,8 +38,8 @@ def behind(stack: Stack, caller: boto3.Session, gateway: Gateway, local_environm
 
 @pytest.mark.parametrize("known", [True, False], ids=["a batch it has asked for", "a batch it has not"])
 def test_work_that_was_done_during_an_outage_is_marked_after_it(  # noqa: PLR0917
-    stack: Stack, tracker: Tracker, subscriber: Subscriber, behind: Tracker, gateway: Gateway, known: bool
-) -> None:
+    stack, tracker, subscriber, behind, gateway, known
+):
     # Given messages that may be received five times
     with tracker.batch(user_key="outage") as batch:
         batch.send(stack.work_queue_url, [{"n": n} for n in range(5)])

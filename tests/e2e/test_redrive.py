@@ -99,9 +99,7 @@ def handled(deployment: Deployment, tracker: Tracker, queue: str, count: int) ->
     return found
 
 
-def test_failed_messages_come_back_as_they_were_and_the_new_batch_completes(
-    tracker, deployment, work, noted
-) -> None:
+def test_failed_messages_come_back_as_they_were_and_the_new_batch_completes(tracker, deployment, work, noted):
     # Given three failures with their messages, one with attributes
     queue = work()
     attributes = {"kind": MessageAttribute("String", "van"), "raw": MessageAttribute("Binary", b"\x00\xff")}
@@ -148,8 +146,8 @@ def drained(deployment: Deployment, queue: str) -> tuple[dict[str, set[str]], in
 
 @pytest.mark.parametrize("count", [1_100, pytest.param(FAILURES, marks=pytest.mark.soak)])
 def test_the_worker_is_killed_twice_and_each_failure_is_sent_under_one_item(  # noqa: PLR0917
-    tracker, deployment, work, noted, stack_root, record_property, count: int
-) -> None:
+    tracker, deployment, work, noted, stack_root, record_property, count
+):
     # Given a redrive that a call has left to the worker
     queue, jobs = work(), deployment.queue("RedrivesJobsQueue")
     begun = time.monotonic()

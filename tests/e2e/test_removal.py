@@ -17,7 +17,7 @@ APP = App(HERE / "app.py", [*(CHECKOUT / name for name in INPUTS), HERE])
 
 
 @pytest.mark.parametrize("removal", ["destroy", "retain"])
-def test_what_is_in_the_way_goes_and_data_if_it_is_to_be_destroyed(tmp_path: Path, removal: str) -> None:
+def test_what_is_in_the_way_goes_and_data_if_it_is_to_be_destroyed(tmp_path, removal):
     # Given a stack with a buffer, a route and an object in its bucket; and a queue of somebody else
     try:
         stack = up(tmp_path, auth=True, app=APP, context={"prefix": "gone", "removal": removal})
@@ -66,7 +66,7 @@ def test_what_is_in_the_way_goes_and_data_if_it_is_to_be_destroyed(tmp_path: Pat
         down(tmp_path)
 
 
-def test_a_limit_of_tables_goes_when_its_setting_does(tmp_path: Path) -> None:
+def test_a_limit_of_tables_goes_when_its_setting_does(tmp_path):
     try:
         # Given a deployment whose tables have limits, which the emulator does not read from templates
         stack = up(tmp_path, auth=True, app=APP, context={"prefix": "gone", "table_max_writes": 20_000})

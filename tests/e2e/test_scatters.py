@@ -17,7 +17,7 @@ from fanin.domain.scatter import Scatter
 from fanin.entry.settings import Settings
 from fanin.entry.wiring import connect
 from fanin.errors import CorrelationIdAlive
-from tests.e2e.deployment import Deployment, Subscriber, eventually
+from tests.e2e.deployment import Deployment, eventually
 
 pytestmark = pytest.mark.emulator
 
@@ -44,9 +44,7 @@ def put(claim: Any, payload: bytes) -> None:
     urllib.request.urlopen(request).close()  # noqa: S310
 
 
-def test_a_fleet_replies_by_queue_by_https_and_by_claim_check(
-    deployment, tracker, channel, subscriber: Subscriber
-) -> None:
+def test_a_fleet_replies_by_queue_by_https_and_by_claim_check(deployment, tracker, channel, subscriber):
     # Given three cars of a topic
     topic = f"fleet-{uuid.uuid4()}"
     urls = [channel() for _ in range(3)]
@@ -86,8 +84,8 @@ def test_a_fleet_replies_by_queue_by_https_and_by_claim_check(
 
 @pytest.mark.usefixtures("local_environment")
 def test_a_topic_that_is_too_large_for_a_start_is_listed_by_the_worker(
-    deployment, tracker, channel, subscriber: Subscriber
-) -> None:
+    deployment, tracker, channel, subscriber
+):
     # Given a start that leaves all three of a topic to the worker's role, and is repeated
     topic = f"fleet-{uuid.uuid4()}"
     urls = [channel() for _ in range(3)]

@@ -46,7 +46,7 @@ def smoke(account: Account) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-def test_without_a_clear_yes_nothing_is_done(smoke, account) -> None:
+def test_without_a_clear_yes_nothing_is_done(smoke, account):
     said = smoke("--yes", "y")
 
     assert said.returncode == 2
@@ -56,14 +56,14 @@ def test_without_a_clear_yes_nothing_is_done(smoke, account) -> None:
     assert left(account, "smoke-") == []
 
 
-def test_a_profile_that_does_not_exist_is_named(smoke) -> None:
+def test_a_profile_that_does_not_exist_is_named(smoke):
     said = smoke("--profile", "nobody")
 
     assert said.returncode == 2
     assert "nobody" in said.stdout
 
 
-def test_a_profile_without_a_region_says_so(tmp_path: Path) -> None:
+def test_a_profile_without_a_region_says_so(tmp_path):
     config = tmp_path / "config"
     config.write_text("[profile nowhere]\naws_access_key_id = test\naws_secret_access_key = test\n")
     others = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
@@ -82,7 +82,7 @@ def test_a_profile_without_a_region_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_everything_is_tried_and_nothing_is_left(smoke, account) -> None:
+def test_everything_is_tried_and_nothing_is_left(smoke, account):
     said = smoke("--yes", "yes", "--items", "150", "--behaviour", "completes_with_its_last or breaks_off")
 
     assert said.returncode == 0, said.stdout + said.stderr
@@ -95,7 +95,7 @@ def test_everything_is_tried_and_nothing_is_left(smoke, account) -> None:
 
 
 @pytest.mark.soak
-def test_what_fails_is_said_and_everything_is_removed_all_the_same(smoke, account) -> None:
+def test_what_fails_is_said_and_everything_is_removed_all_the_same(smoke, account):
     # Given a suite in which no test has this name, which pytest takes for a failure
     said = smoke("--yes", "yes", "--only", "behaviour", "--behaviour", "no_such_test")
 
@@ -105,7 +105,7 @@ def test_what_fails_is_said_and_everything_is_removed_all_the_same(smoke, accoun
     assert left(account, "smoke-") == []
 
 
-def test_what_is_left_is_found(account) -> None:
+def test_what_is_left_is_found(account):
     # Given a queue and a table of a deployment, and a queue of another
     account.client("sqs").create_queue(QueueName="smoke-1234-work")
     account.client("sqs").create_queue(QueueName="other-smoke-1234")
@@ -123,7 +123,7 @@ def test_what_is_left_is_found(account) -> None:
         account.client("logs").delete_log_group(logGroupName="/aws/lambda/smoke-1234-api")
 
 
-def test_usage_is_summed_over_the_resources_of_the_stacks(account) -> None:
+def test_usage_is_summed_over_the_resources_of_the_stacks(account):
     # Given a stack with a queue and a table, what CloudWatch says about them, and about another queue
     template = """{"Resources": {
         "Queue": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "used"}},

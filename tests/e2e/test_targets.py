@@ -53,7 +53,7 @@ def settled(tracker: Tracker, batch_id: int) -> list[TargetReport]:
     return found
 
 
-def test_a_queue_gets_the_event_and_the_target_is_delivered(stack, tracker, channel) -> None:
+def test_a_queue_gets_the_event_and_the_target_is_delivered(stack, tracker, channel):
     # Given a batch that calls back a queue, and one that only failures would go to
     done, broken = channel(), channel()
     on_end = [
@@ -102,7 +102,7 @@ def work(stack: Stack, wanted: int) -> list[str]:
     return found
 
 
-def test_a_state_machine_fans_out_waits_and_goes_on_with_the_counts(stack, tracker) -> None:
+def test_a_state_machine_fans_out_waits_and_goes_on_with_the_counts(stack, tracker):
     # Given a run of the state machine that FanOutAndWait is part of
     client = stack.client("stepfunctions")
     arn = execution(stack, [{"order": 1}, {"order": 2}, "three"])
@@ -119,7 +119,7 @@ def test_a_state_machine_fans_out_waits_and_goes_on_with_the_counts(stack, track
     assert [target.type.value for target in settled(tracker, told["batch"])] == ["step_functions"]
 
 
-def test_a_state_machine_catches_how_a_batch_ended(stack, tracker) -> None:
+def test_a_state_machine_catches_how_a_batch_ended(stack, tracker):
     # Given a run that waits
     client = stack.client("stepfunctions")
     arn = execution(stack, ["one"])
@@ -148,7 +148,7 @@ def ended(tracker: Tracker, *on_end: dict[str, str]) -> int:
     return batch.id
 
 
-def test_a_webhook_gets_a_request_that_the_receiver_can_verify(tracker, receiver, secret) -> None:
+def test_a_webhook_gets_a_request_that_the_receiver_can_verify(tracker, receiver, secret):
     # When a batch ends that calls back a webhook
     batch_id = ended(tracker, {"type": "webhook", "url": receiver.url("/orders?key=1")})
     settled(tracker, batch_id)
@@ -168,7 +168,7 @@ def troubles(tracker, batch_id) -> list[Trouble]:
     return [one.trouble for one in tracker.attention().batches if one.batch.batch_id == batch_id]
 
 
-def test_a_webhook_that_is_gone_is_parked_and_told_again_on_request(tracker, receiver) -> None:
+def test_a_webhook_that_is_gone_is_parked_and_told_again_on_request(tracker, receiver):
     # Given a receiver that says that it is gone
     receiver.statuses["/gone"] = 410
     batch_id = ended(tracker, {"type": "webhook", "url": receiver.url("/gone")})
@@ -192,7 +192,7 @@ def test_a_webhook_that_is_gone_is_parked_and_told_again_on_request(tracker, rec
     ],
     ids=["task", "callback"],
 )
-def test_what_does_not_exist_is_parked(tracker, target, code) -> None:
+def test_what_does_not_exist_is_parked(tracker, target, code):
     batch_id = ended(tracker, target)
     (parked,) = eventually(lambda: [t for t in tracker.targets(batch_id) if t.state is TargetState.PARKED])
     assert code in parked.last_error
@@ -249,7 +249,7 @@ def events(stack: Stack, arn: str, kind: str) -> list[dict[str, Any]]:
     return [event for event in history["Events"] if event["EventType"] == kind]
 
 
-def test_a_durable_function_fans_out_sleeps_and_goes_on_with_the_counts(stack, tracker, durable) -> None:
+def test_a_durable_function_fans_out_sleeps_and_goes_on_with_the_counts(stack, tracker, durable):
     # Given an execution that waits for its batch
     arn = suspended(stack, durable, [{"order": 1}, {"order": 2}, "three"])
     items = work(stack, 3)
@@ -265,7 +265,7 @@ def test_a_durable_function_fans_out_sleeps_and_goes_on_with_the_counts(stack, t
     assert len(events(stack, arn, "StepSucceeded")) == len(events(stack, arn, "CallbackSucceeded")) == 1
 
 
-def test_a_durable_function_that_was_told_before_goes_on_once(stack, tracker, durable) -> None:
+def test_a_durable_function_that_was_told_before_goes_on_once(stack, tracker, durable):
     # Given a callback that was completed, by somebody who died before he noted it
     arn = suspended(stack, durable, ["one"])
     (item,) = work(stack, 1)
@@ -284,7 +284,7 @@ def test_a_durable_function_that_was_told_before_goes_on_once(stack, tracker, du
     assert len(events(stack, arn, "CallbackSucceeded")) == len(events(stack, arn, "ExecutionSucceeded")) == 1
 
 
-def test_the_logs_show_neither_tokens_nor_urls(stack, tracker, receiver) -> None:
+def test_the_logs_show_neither_tokens_nor_urls(stack, tracker, receiver):
     secret, since = f"token-{uuid.uuid4().hex}", time.time() - 1
     receiver.statuses[f"/{secret}"] = 500
     batch_id = ended(

@@ -64,7 +64,7 @@ def deployed(release: Path, endpoint_url: str) -> dict[str, str]:
     return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
 
 
-def test_a_batch_is_tracked(outputs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_tracked(outputs, monkeypatch):
     # Given clients that know the outputs
     endpoint, found = outputs
     keys = boto3.Session(aws.ACCESS_KEY, aws.SECRET_KEY, region_name=aws.REGION)
@@ -86,7 +86,7 @@ def test_a_batch_is_tracked(outputs, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tracker.status(batch.id, exact=True).done_min == 70
 
 
-def test_the_bucket_was_all_that_it_needed(outputs) -> None:
+def test_the_bucket_was_all_that_it_needed(outputs):
     # Given what the emulator has besides the stack
     endpoint, _ = outputs
     buckets = {bucket["Name"] for bucket in aws.client("s3", endpoint).list_buckets()["Buckets"]}

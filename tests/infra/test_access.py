@@ -121,7 +121,7 @@ def allows(patterns: list[str], request: str) -> bool:
 
 
 @pytest.mark.parametrize("name", GRANTS)
-def test_a_grant_allows_the_calls_of_its_group_and_no_other(shop: Shop, name: str) -> None:
+def test_a_grant_allows_the_calls_of_its_group_and_no_other(shop, name):
     group, _ = GRANTS[name]
     patterns = shop.calls(name)
     for route in ROUTES:
@@ -148,7 +148,7 @@ def readings(path: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", GRANTS)
-def test_what_iam_judged_is_what_runs(shop: Shop, name: str) -> None:
+def test_what_iam_judged_is_what_runs(shop, name):
     group, _ = GRANTS[name]
     allow, deny = (
         re.compile(
@@ -208,7 +208,7 @@ class FaninCalled:
         return self._called
 
 
-def test_the_patterns_of_groups_together_allow_no_more_than_each_alone() -> None:
+def test_the_patterns_of_groups_together_allow_no_more_than_each_alone():
     for pair in combinations(AccessGroup, 2):
         patterns = paths_of(pair)
         for route in ROUTES:
@@ -217,7 +217,7 @@ def test_the_patterns_of_groups_together_allow_no_more_than_each_alone() -> None
                 assert allowed <= bool(set(pair) & set(route.groups)), (pair, path)
 
 
-def test_a_role_with_all_grants_stays_within_the_size_of_inline_policies(shop: Shop) -> None:
+def test_a_role_with_all_grants_stays_within_the_size_of_inline_policies(shop):
     arn = len("arn:aws:execute-api:ap-southeast-2:123456789012:a1b2c3d4e5/$default/")
     calls = [call for effect in ("Allow", "Deny") for call in shop.calls("all", effect)]
     assert sum(arn + len(call) + 3 for call in calls) < 8_000  # of 10,240 characters
@@ -239,6 +239,6 @@ def test_the_console_is_for_readers_and_its_buttons_for_those_who_may_press_them
 
 
 @pytest.mark.parametrize("grant", ["grant_consumer", "grant_producer"])
-def test_a_way_that_there_is_not_is_refused(shop: Shop, grant: str) -> None:
+def test_a_way_that_there_is_not_is_refused(shop, grant):
     with pytest.raises(ValueError, match="via is 'mail'; it must be one of https"):
         getattr(shop.tracker, grant)(shop.roles["all"], via="mail")

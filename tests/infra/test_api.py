@@ -50,7 +50,7 @@ def test_every_route_has_the_authorization_of_the_settings(request, given, kind)
 
 
 @pytest.mark.parametrize(("given", "prefix"), [("fanin", None), ("local", None), ("tokens", "api://fanin/")])
-def test_with_tokens_the_functions_know_which_scopes_they_need(request, given, prefix) -> None:
+def test_with_tokens_the_functions_know_which_scopes_they_need(request, given, prefix):
     fanin = request.getfixturevalue(given)
     functions = fanin.stack.tracker.functions
     for name in {"api", "console"} & set(functions):

@@ -11,7 +11,6 @@ from fanin.domain.batch import State
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import IdempotencyKeyReused
 
-from .conftest import Stores
 from .given import NOW, TERMINAL, new_batch, put, row_of
 
 KEY, OTHER = IdempotencyKey.of("a"), IdempotencyKey.of("b")
@@ -19,7 +18,7 @@ ADA, BOB = Principal("ada", "iam ada"), Principal("bob", "iam bob")
 
 
 class TestAllocate:
-    def test_ranges_follow_each_other(self, stores: Stores) -> None:
+    def test_ranges_follow_each_other(self, stores):
         put(stores)
 
         rows = [stores.batches.allocate(8, n, activity=None, room=None) for n in (1, 2**32 - 1, 5)]
@@ -27,7 +26,7 @@ class TestAllocate:
         assert [row.items for row in rows if row] == [1, 2**32, 2**32 + 5]
         assert rows[-1] == row_of(stores)
 
-    def test_activity_moves_the_times_and_none_leaves_them(self, stores: Stores) -> None:
+    def test_activity_moves_the_times_and_none_leaves_them(self, stores):
         put(stores)
 
         assert stores.batches.allocate(8, 1, activity=None, room=None) == new_batch(items=1)
@@ -38,13 +37,13 @@ class TestAllocate:
         assert list(stores.batches.due(NOW + 9)) == []
 
     @pytest.mark.parametrize("state", [State.CLOSED, *TERMINAL])
-    def test_only_an_open_batch_takes_items(self, stores: Stores, state: State) -> None:
+    def test_only_an_open_batch_takes_items(self, stores, state):
         put(stores, state=state)
 
         assert stores.batches.allocate(8, 1, activity=None, room=None) is None
         assert row_of(stores).items == 0
 
-    def test_a_batch_that_drains_takes_only_what_its_items_add(self, stores: Stores) -> None:
+    def test_a_batch_that_drains_takes_only_what_its_items_add(self, stores):
         batch, activity = put(stores, items=1, draining_at=NOW), Activity(NOW, NOW)
 
         assert stores.batches.allocate(8, 1, activity=None, room=None) is None
@@ -52,7 +51,7 @@ class TestAllocate:
         assert stores.batches.allocate_once(batch, 2, KEY, activity=activity, by_item=True) == 1
         assert (row_of(stores).items, row_of(stores).grown) == (3, 2)
 
-    def test_a_batch_takes_its_most_items_and_only_from_those_who_know_of_them(self, stores: Stores) -> None:
+    def test_a_batch_takes_its_most_items_and_only_from_those_who_know_of_them(self, stores):
         batch, activity = put(stores, max_items=5), Activity(NOW, NOW)
 
         assert stores.batches.allocate(8, 1, activity=None, room=None) is None
@@ -64,7 +63,7 @@ class TestAllocate:
             max_items=5, items=5
         )
 
-    def test_a_bounded_batch_takes_items_while_its_bound_is_within_the_room(self, stores: Stores) -> None:
+    def test_a_bounded_batch_takes_items_while_its_bound_is_within_the_room(self, stores):
         put(stores, limit=10)
 
         assert stores.batches.allocate(8, 7, activity=None, room=3) == new_batch(
@@ -76,14 +75,14 @@ class TestAllocate:
         )
         assert stores.batches.allocate(8, 11, activity=None, room=-1) is None
 
-    def test_the_caller_must_know_whether_there_is_a_limit(self, stores: Stores) -> None:
+    def test_the_caller_must_know_whether_there_is_a_limit(self, stores):
         put(stores, 8)
         put(stores, 9, limit=10)
 
         assert stores.batches.allocate(8, 1, activity=None, room=9) is None
         assert stores.batches.allocate(9, 1, activity=None, room=None) is None
 
-    def test_a_batch_holds_2_to_the_40_items(self, stores: Stores) -> None:
+    def test_a_batch_holds_2_to_the_40_items(self, stores):
         put(stores, items=MAX_ITEMS - 2)
 
         assert stores.batches.allocate(8, 3, activity=None, room=None) is None
@@ -92,7 +91,7 @@ class TestAllocate:
         assert row is not None
         assert row.items == MAX_ITEMS
 
-    def test_writers_at_once_get_ranges_of_their_own(self, stores: Stores) -> None:
+    def test_writers_at_once_get_ranges_of_their_own(self, stores):
         put(stores)
 
         def allocate(n: int) -> range:
@@ -105,7 +104,7 @@ class TestAllocate:
 
         assert sorted(i for block in ranges for i in block) == list(range(120))
 
-    def test_of_writers_at_once_no_more_than_the_limit_get_in(self, stores: Stores) -> None:
+    def test_of_writers_at_once_no_more_than_the_limit_get_in(self, stores):
         put(stores, limit=10)
 
         with ThreadPoolExecutor(8) as pool:
@@ -118,7 +117,7 @@ class TestAllocate:
 class TestAllocateOnce:
     ACTIVITY = Activity(NOW + 5, NOW + 9)
 
-    def test_a_key_stands_for_one_range(self, stores: Stores) -> None:
+    def test_a_key_stands_for_one_range(self, stores):
         put(stores, items=3)
 
         first = stores.batches.allocate_once(row_of(stores), 4, KEY, activity=self.ACTIVITY)
@@ -129,14 +128,14 @@ class TestAllocateOnce:
         assert row_of(stores) == new_batch(items=11, touched_at=NOW + 5)
         assert list(stores.batches.due(NOW + 10)) == [row_of(stores).batch_id]
 
-    def test_a_key_is_of_its_batch(self, stores: Stores) -> None:
+    def test_a_key_is_of_its_batch(self, stores):
         put(stores, 8)
         put(stores, 9, items=2)
 
         assert stores.batches.allocate_once(row_of(stores, 8), 4, KEY, activity=self.ACTIVITY) == 0
         assert stores.batches.allocate_once(row_of(stores, 9), 5, KEY, activity=self.ACTIVITY) == 2
 
-    def test_a_key_is_for_one_count(self, stores: Stores) -> None:
+    def test_a_key_is_for_one_count(self, stores):
         batch = put(stores)
         stores.batches.allocate_once(batch, 4, KEY, activity=self.ACTIVITY)
 
@@ -144,7 +143,7 @@ class TestAllocateOnce:
             stores.batches.allocate_once(row_of(stores), 5, KEY, activity=self.ACTIVITY)
         assert row_of(stores).items == 4
 
-    def test_a_key_of_another_caller_is_another_key(self, stores: Stores) -> None:
+    def test_a_key_of_another_caller_is_another_key(self, stores):
         # Given two callers, and one whom nobody knows, with keys of the same text
         put(stores)
         keys = [IdempotencyKey.of("a", caller) for caller in (ADA, BOB, None)]
@@ -162,7 +161,7 @@ class TestAllocateOnce:
         with pytest.raises(IdempotencyKeyReused, match="was used for 2 items"):
             stores.batches.allocate_once(row_of(stores), 1, keys[1], activity=self.ACTIVITY)
 
-    def test_a_batch_that_has_changed_is_to_be_read_again(self, stores: Stores) -> None:
+    def test_a_batch_that_has_changed_is_to_be_read_again(self, stores):
         stale = put(stores)
         stores.batches.allocate(8, 1, activity=None, room=None)
 
@@ -170,7 +169,7 @@ class TestAllocateOnce:
         assert row_of(stores).items == 1
         assert stores.batches.allocate_once(row_of(stores), 4, KEY, activity=self.ACTIVITY) == 1
 
-    def test_a_used_key_answers_after_the_batch_has_closed_and_changed(self, stores: Stores) -> None:
+    def test_a_used_key_answers_after_the_batch_has_closed_and_changed(self, stores):
         # Given a key used on a batch that went on, closed and ended
         stale = put(stores)
         stores.batches.allocate_once(stale, 4, KEY, activity=self.ACTIVITY)
@@ -190,7 +189,7 @@ class TestAllocateOnce:
             stores.batches.allocate_once(row_of(stores), 5, KEY, activity=self.ACTIVITY)
         assert row_of(stores).items == 5
 
-    def test_a_bounded_batch_must_have_room(self, stores: Stores) -> None:
+    def test_a_bounded_batch_must_have_room(self, stores):
         put(stores, limit=10)
 
         firsts = [
@@ -201,13 +200,13 @@ class TestAllocateOnce:
         assert firsts == [0, None, 7, None, 0]
         assert row_of(stores).pending_bound == 10
 
-    def test_a_batch_holds_2_to_the_40_items(self, stores: Stores) -> None:
+    def test_a_batch_holds_2_to_the_40_items(self, stores):
         batch = put(stores, items=MAX_ITEMS - 2)
 
         assert stores.batches.allocate_once(batch, 3, KEY, activity=self.ACTIVITY) is None
         assert stores.batches.allocate_once(batch, 2, KEY, activity=self.ACTIVITY) == MAX_ITEMS - 2
 
-    def test_of_writers_at_once_with_one_key_all_get_one_range(self, stores: Stores) -> None:
+    def test_of_writers_at_once_with_one_key_all_get_one_range(self, stores):
         put(stores)
 
         def allocate(number: int) -> int:

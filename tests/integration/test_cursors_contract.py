@@ -9,12 +9,11 @@ from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import State
 from fanin.errors import InvalidRequest
 
-from .conftest import Stores
 from .given import LATER, put
 
 
 class TestCursors:
-    def test_a_malformed_cursor_is_refused(self, stores: Stores) -> None:
+    def test_a_malformed_cursor_is_refused(self, stores):
         by_key = cursors.listing_of("batches of", "k")
         listings: dict[str, Callable[[str], object]] = {
             "batches open": lambda cursor: stores.batches.page(State.OPEN, cursor=cursor),
@@ -28,7 +27,7 @@ class TestCursors:
                 with pytest.raises(InvalidRequest, match="cursor"):
                     read(cursor)
 
-    def test_a_cursor_is_good_for_its_own_listing_only(self, stores: Stores) -> None:
+    def test_a_cursor_is_good_for_its_own_listing_only(self, stores):
         for batch_id in range(3):
             put(stores, batch_id, user_key="k")
         batches = stores.batches.page(State.OPEN, limit=1).cursor

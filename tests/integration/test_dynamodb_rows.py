@@ -53,7 +53,7 @@ def put(dynamo: Dynamo, batch_id: int, **values: Any) -> Batch:
 
 
 class TestWordRows:
-    def test_a_word_put_as_done_without_its_bits_is_done(self, dynamo: Dynamo) -> None:
+    def test_a_word_put_as_done_without_its_bits_is_done(self, dynamo):
         # Given a finished word as a bulk writer puts it
         row = {"word_id": {"S": "7/0/0"}, "word": {"N": "0"}}
         dynamo.connection.put(f"{dynamo.prefix}-words", [row])
@@ -62,7 +62,7 @@ class TestWordRows:
             assert dynamo.words.clear([Clear(WordKey(7, 0, 0), mask, LATER)]) == [Cleared(0, 0)]
         assert dynamo.row("words", word_id={"S": "7/0/0"}) == row
 
-    def test_a_row_without_a_word_reads_as_all_ones(self, dynamo: Dynamo) -> None:
+    def test_a_row_without_a_word_reads_as_all_ones(self, dynamo):
         key = WordKey(7, 0, 0)
         dynamo.connection.put(f"{dynamo.prefix}-words", [{"word_id": {"S": "7/0/0"}, "lease_3": {"N": "1"}}])
 
@@ -71,13 +71,13 @@ class TestWordRows:
 
 
 class TestWhatItTakes:
-    def test_a_clear_is_one_write_and_no_read(self, dynamo: Dynamo, meter: Meter) -> None:
+    def test_a_clear_is_one_write_and_no_read(self, dynamo, meter):
         dynamo.words.clear([Clear(WordKey(7, 0, n), 0b1011, LATER) for n in range(20)])
 
         assert (meter.requests, meter.reads.total()) == ({"UpdateItem": 20}, 0)
         assert (meter.writes, meter.refused.total()) == ({"UpdateItem": 20}, 0)
 
-    def test_a_duplicate_is_one_refused_write(self, dynamo: Dynamo, meter: Meter) -> None:
+    def test_a_duplicate_is_one_refused_write(self, dynamo, meter):
         dynamo.words.clear([Clear(KEY, 0b0011, LATER)])
         meter.reset()
 
@@ -93,7 +93,7 @@ class TestBatchRows:
         row = dynamo.row("batches", batch_id={"N": str(batch_id)})
         return row["shelf"]["S"], int(row["due_at"]["N"])
 
-    def test_every_move_keeps_the_keys_of_the_index(self, dynamo: Dynamo) -> None:
+    def test_every_move_keeps_the_keys_of_the_index(self, dynamo):
         batch = put(dynamo, 21)
         assert self.keys(dynamo, 21) == ("open#5", batch.due_at)
 
@@ -110,12 +110,12 @@ class TestBatchRows:
         assert self.keys(dynamo, 21) == ("orphaned#5", NOW + 6)
 
 
-def test_a_table_that_is_not_there_is_a_matter_of_settings(dynamo: Dynamo) -> None:
+def test_a_table_that_is_not_there_is_a_matter_of_settings(dynamo):
     with pytest.raises(NotConfigured, match="FANIN_"):
         dynamo.connection.read("no-such-table", [{"word_id": {"S": "7/0/0"}}])
 
 
-def test_a_word_with_all_its_leases_is_still_one_write_unit(dynamo: Dynamo) -> None:
+def test_a_word_with_all_its_leases_is_still_one_write_unit(dynamo):
     # Given a word of 64 items, every one of them claimed, and failed but for the last
     now, ages = 2**33, 2**35  # seconds; later than anyone will use this
     claims = [ItemClaim(KEY, position, now, now + 43_200, ages) for position in range(64)]
@@ -128,7 +128,7 @@ def test_a_word_with_all_its_leases_is_still_one_write_unit(dynamo: Dynamo) -> N
     assert 700 < size(dynamo.word_row(KEY)) < 1024
 
 
-def test_only_the_opening_of_a_batch_writes_the_keys_of_the_index_by_user_key(dynamo: Dynamo) -> None:
+def test_only_the_opening_of_a_batch_writes_the_keys_of_the_index_by_user_key(dynamo):
     # Given a batch with a user key
     put(dynamo, 8, user_key="nightly", limit=9, deadline=NOW)
     batches, activity = dynamo.batches, Activity(NOW + 1, NOW + 2)

@@ -9,13 +9,12 @@ from fanin.app.ports.parts import KeyRow
 from fanin.domain.ids import MAX_KEY, MAX_KEYS
 from fanin.domain.limits import chunks
 
-from .conftest import Stores
 from .given import NOW, put, row_of
 
 ACTIVITY = Activity(NOW, NOW)
 
 
-def test_the_keys_of_an_addition_are_written_with_the_count_or_not_at_all(stores: Stores) -> None:
+def test_the_keys_of_an_addition_are_written_with_the_count_or_not_at_all(stores):
     batch = put(stores, items=5)
     rows = [KeyRow("a", 5, 3, "digest"), KeyRow("b", 6)]
 
@@ -31,7 +30,7 @@ def test_the_keys_of_an_addition_are_written_with_the_count_or_not_at_all(stores
     assert row_of(stores) == grown
 
 
-def test_items_tell_their_keys(stores: Stores) -> None:
+def test_items_tell_their_keys(stores):
     batch = put(stores)
     for first, keys in (0, ["a", "b"]), (2, ["c"]):
         rows = [KeyRow(key, first + n) for n, key in enumerate(keys)]
@@ -44,7 +43,7 @@ def test_items_tell_their_keys(stores: Stores) -> None:
 
 
 @pytest.mark.parametrize("key", ["k" * MAX_KEY, "ж" * (MAX_KEY // 2), "/", " ", "\0", "key/a", "𝄞"])
-def test_any_text_is_a_key_in_as_many_rows_as_one_transaction_takes(stores: Stores, key: str) -> None:
+def test_any_text_is_a_key_in_as_many_rows_as_one_transaction_takes(stores, key):
     batch = put(stores)
     rows = [KeyRow(key, 0), *(KeyRow(f"{n}", n) for n in range(1, MAX_KEYS))]
 
@@ -54,7 +53,7 @@ def test_any_text_is_a_key_in_as_many_rows_as_one_transaction_takes(stores: Stor
     assert stores.parts.keys_of(8, [0, MAX_KEYS - 1]) == {0: key, MAX_KEYS - 1: str(MAX_KEYS - 1)}
 
 
-def test_eight_at_once_give_each_key_one_item(stores: Stores) -> None:
+def test_eight_at_once_give_each_key_one_item(stores):
     """Each adds what it does not find, again and again, as the ledger does."""
     put(stores)
     keys = [f"key {n}" for n in range(30)]

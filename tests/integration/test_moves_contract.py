@@ -9,12 +9,11 @@ from fanin.app.ports.batches import Activity, Completion, Telling
 from fanin.domain.batch import LIVE, Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
 from fanin.domain.failures import Tolerance
 
-from .conftest import Stores
 from .given import HOUR, NOW, TERMINAL, new_batch, put, row_of
 
 
 class TestMoves:
-    def test_a_fresh_count_is_kept_unless_items_were_added(self, stores: Stores) -> None:
+    def test_a_fresh_count_is_kept_unless_items_were_added(self, stores):
         put(stores, limit=10, items=10, pending_bound=10)
 
         assert stores.batches.rebound(8, items=10, pending=4)
@@ -22,7 +21,7 @@ class TestMoves:
         assert not stores.batches.rebound(8, items=9, pending=0)
         assert row_of(stores).pending_bound == 4
 
-    def test_counted_items_are_added_with_the_count_unless_items_were_added(self, stores: Stores) -> None:
+    def test_counted_items_are_added_with_the_count_unless_items_were_added(self, stores):
         put(stores, limit=10, items=10, pending_bound=10)
         activity = Activity(NOW + 5, NOW + 9)
 
@@ -33,7 +32,7 @@ class TestMoves:
         assert stores.batches.allocate_counted(8, 3, items=10, pending=4, activity=activity) is None
         assert row_of(stores) == added
 
-    def test_counted_items_are_added_to_open_bounded_batches_only(self, stores: Stores) -> None:
+    def test_counted_items_are_added_to_open_bounded_batches_only(self, stores):
         put(stores, limit=10, items=1, state=State.CLOSED)
         put(stores, 9, items=1)
         activity = Activity(NOW, NOW)
@@ -42,9 +41,7 @@ class TestMoves:
             assert call(batch_id, 1, items=1, pending=0, activity=activity) is None
 
     @pytest.mark.parametrize("grown", [0, 2])
-    def test_an_open_batch_drains_once_and_closes_with_the_items_it_has(
-        self, stores: Stores, grown: int
-    ) -> None:
+    def test_an_open_batch_drains_once_and_closes_with_the_items_it_has(self, stores, grown):
         put(stores, items=3, grown=grown)
         draining = new_batch(items=3, grown=grown, draining_at=NOW + 1, touched_at=NOW + 5)
         activity = Activity(NOW + 5, NOW + 9)
@@ -57,7 +54,7 @@ class TestMoves:
         assert closed == replace(draining, state=State.CLOSED, closed_at=NOW + 3)
         assert stores.batches.drain(8, now=NOW + 4, activity=activity) == (closed, False)
 
-    def test_an_open_batch_closes_once(self, stores: Stores) -> None:
+    def test_an_open_batch_closes_once(self, stores):
         put(stores)
         closed = new_batch(state=State.CLOSED, closed_at=NOW + 1, touched_at=NOW + 5)
 
@@ -65,7 +62,7 @@ class TestMoves:
         assert stores.batches.close(8, now=NOW + 2) == (closed, False)
         assert row_of(stores) == closed
 
-    def test_closing_without_activity_leaves_the_times(self, stores: Stores) -> None:
+    def test_closing_without_activity_leaves_the_times(self, stores):
         batch = put(stores)
 
         row, moved = stores.batches.close(8, now=NOW + 1)
@@ -75,7 +72,7 @@ class TestMoves:
         assert list(stores.batches.due(batch.due_at)) == []
 
     @pytest.mark.parametrize("state", TERMINAL)
-    def test_a_batch_ends_once(self, stores: Stores, state: State) -> None:
+    def test_a_batch_ends_once(self, stores, state):
         put(stores)
         ended = new_batch(state=state, ended_at=NOW + 1, partial=True)
 
@@ -87,7 +84,7 @@ class TestMoves:
         assert stores.batches.close(8, now=NOW + 3) == (ended, False)
         assert row_of(stores) == ended
 
-    def test_a_deadline_is_put_off_once_from_where_it_was_seen(self, stores: Stores) -> None:
+    def test_a_deadline_is_put_off_once_from_where_it_was_seen(self, stores):
         put(stores, state=State.CLOSED, deadline=NOW + 5)
         activity = Activity(NOW + 7, NOW + 9)
         later = new_batch(state=State.CLOSED, deadline=NOW + 50, retries=1, touched_at=activity.touched_at)
@@ -99,7 +96,7 @@ class TestMoves:
         assert again == (later, False)
         assert row_of(stores) == later
 
-    def test_an_empty_open_batch_begins_once_with_its_items(self, stores: Stores) -> None:
+    def test_an_empty_open_batch_begins_once_with_its_items(self, stores):
         put(stores, deadline=NOW + 5, retries=2)
         activity = Activity(NOW + 7, NOW + 9)
         begun = new_batch(
@@ -114,21 +111,21 @@ class TestMoves:
         assert row_of(stores) == begun
         assert list(stores.batches.due(NOW + 10)) == [begun.batch_id]
 
-    def test_a_batch_with_items_does_not_begin(self, stores: Stores) -> None:
+    def test_a_batch_with_items_does_not_begin(self, stores):
         batch = put(stores, items=1)
 
         moved = stores.batches.begin(8, 70, now=NOW, deadline=NOW, activity=Activity(NOW, NOW))
 
         assert moved == (batch, False)
 
-    def test_an_ended_batch_has_no_other_deadline(self, stores: Stores) -> None:
+    def test_an_ended_batch_has_no_other_deadline(self, stores):
         batch = put(stores, state=State.COMPLETE, deadline=NOW + 5)
 
         moved = stores.batches.postpone(8, deadline=NOW + 5, until=NOW + 50, activity=Activity(NOW, NOW))
 
         assert moved == (batch, False)
 
-    def test_replies_of_a_scatter_are_counted_too(self, stores: Stores) -> None:
+    def test_replies_of_a_scatter_are_counted_too(self, stores):
         put(stores, kind=Kind.SCATTER, state=State.CLOSED)
 
         row = stores.batches.count(8, 3, activity=None)
@@ -136,14 +133,14 @@ class TestMoves:
         assert row is not None
         assert row.acked == 3
 
-    def test_a_batch_ends_from_the_given_states_only(self, stores: Stores) -> None:
+    def test_a_batch_ends_from_the_given_states_only(self, stores):
         batch = put(stores)
 
         assert stores.batches.end(8, State.COMPLETE, now=NOW, sources=[State.CLOSED]) == (batch, False)
         stores.batches.close(8, now=NOW)
         assert stores.batches.end(8, State.COMPLETE, now=NOW, sources=[State.CLOSED])[1]
 
-    def test_activity_saves_a_batch_from_the_reaper(self, stores: Stores) -> None:
+    def test_activity_saves_a_batch_from_the_reaper(self, stores):
         put(stores)
         stores.batches.touch(8, Activity(NOW + 5, NOW + 9))
 
@@ -152,7 +149,7 @@ class TestMoves:
         assert not stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, touched_at=NOW + 6)[1]
         assert stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, touched_at=NOW + 5)[1]
 
-    def test_of_enders_at_once_one_moves_the_batch(self, stores: Stores) -> None:
+    def test_of_enders_at_once_one_moves_the_batch(self, stores):
         put(stores)
 
         with ThreadPoolExecutor(8) as pool:
@@ -163,7 +160,7 @@ class TestMoves:
         assert [moved for _, moved in answers].count(True) == 1
         assert {str(row) for row, _ in answers} == {str(row_of(stores))}
 
-    def test_touch_goes_forward_only(self, stores: Stores) -> None:
+    def test_touch_goes_forward_only(self, stores):
         put(stores)
 
         stores.batches.touch(8, Activity(NOW + 5, NOW + 9))
@@ -172,7 +169,7 @@ class TestMoves:
         assert row_of(stores) == new_batch(touched_at=NOW + 5)
         assert list(stores.batches.due(NOW + 10)) == [row_of(stores).batch_id]
 
-    def test_touch_moves_the_index_key_of_a_row_touched_at_that_time(self, stores: Stores) -> None:
+    def test_touch_moves_the_index_key_of_a_row_touched_at_that_time(self, stores):
         put(stores)
 
         stores.batches.touch(8, Activity(NOW, NOW + 90))
@@ -181,7 +178,7 @@ class TestMoves:
         assert list(stores.batches.due(NOW + 90)) == []
         assert list(stores.batches.due(NOW + 91)) == [row_of(stores).batch_id]
 
-    def test_touch_leaves_an_ended_batch(self, stores: Stores) -> None:
+    def test_touch_leaves_an_ended_batch(self, stores):
         batch = put(stores, state=State.TIMED_OUT)
 
         stores.batches.touch(8, Activity(NOW + 5, NOW + 9))
@@ -189,7 +186,7 @@ class TestMoves:
         assert row_of(stores) == batch
 
     @pytest.mark.parametrize("state", LIVE)
-    def test_counts_add_up(self, stores: Stores, state: State) -> None:
+    def test_counts_add_up(self, stores, state):
         put(stores, mode=Mode.ESTIMATED, state=state)
 
         stores.batches.count(8, 2, activity=None)
@@ -197,7 +194,7 @@ class TestMoves:
 
         assert row == new_batch(mode=Mode.ESTIMATED, state=state, acked=5, touched_at=NOW + 5)
 
-    def test_counts_are_for_live_estimated_batches(self, stores: Stores) -> None:
+    def test_counts_are_for_live_estimated_batches(self, stores):
         put(stores, 8)
         put(stores, 9, mode=Mode.ESTIMATED, state=State.COMPLETE)
 
@@ -205,7 +202,7 @@ class TestMoves:
         assert stores.batches.count(9, 1, activity=None) is None
         assert row_of(stores, 9).acked == 0
 
-    def test_an_ended_batch_expires_at_once(self, stores: Stores) -> None:
+    def test_an_ended_batch_expires_at_once(self, stores):
         put(stores, state=State.CANCELLED)
 
         assert stores.batches.expire(8, now=NOW + 1)
@@ -214,7 +211,7 @@ class TestMoves:
         assert not stores.batches.expire(8, now=NOW + 2)
 
     @pytest.mark.parametrize("state", LIVE)
-    def test_a_live_batch_does_not_expire(self, stores: Stores, state: State) -> None:
+    def test_a_live_batch_does_not_expire(self, stores, state):
         batch = put(stores, state=state)
 
         assert not stores.batches.expire(8, now=NOW)
@@ -222,7 +219,7 @@ class TestMoves:
 
 
 class TestTotals:
-    def test_of_a_new_row_are_kept_in_their_order(self, stores: Stores) -> None:
+    def test_of_a_new_row_are_kept_in_their_order(self, stores):
         names = ("zinc", "ants", "rows", "pages")
         put(stores, totals=dict.fromkeys(names, 0), totals_before={"rows": -(2**60)})
 
@@ -230,7 +227,7 @@ class TestTotals:
         assert (tuple(row.totals), set(row.totals.values()), row.totals_exact) == (names, {0}, False)
         assert row.totals_before == {"rows": -(2**60)}
 
-    def test_are_written_with_the_end_by_whoever_is_first(self, stores: Stores) -> None:
+    def test_are_written_with_the_end_by_whoever_is_first(self, stores):
         put(stores, state=State.CLOSED, totals={"zinc": 0, "ants": 0, "rows": 0})
         sums, others = ({"zinc": n, "ants": -(2**93), "rows": 0} for n in (7, 8))
 
@@ -242,7 +239,7 @@ class TestTotals:
         assert (row.totals, row.totals_exact) == (sums, True)
         assert tuple(row.totals) == ("zinc", "ants", "rows")
 
-    def test_are_left_by_an_end_that_does_not_know_them(self, stores: Stores) -> None:
+    def test_are_left_by_an_end_that_does_not_know_them(self, stores):
         put(stores, totals={"rows": 0})
 
         row, _ = stores.batches.end(8, State.CANCELLED, now=NOW, sources=LIVE)
@@ -250,7 +247,7 @@ class TestTotals:
         assert row is not None
         assert (row.totals, row.totals_exact) == ({"rows": 0}, False)
 
-    def test_counts_add_to_them_in_their_order(self, stores: Stores) -> None:
+    def test_counts_add_to_them_in_their_order(self, stores):
         put(stores, mode=Mode.ESTIMATED, totals={"zinc": 0, "ants": 0})
 
         stores.batches.count(8, 2, activity=None, sums=(5, -7))
@@ -263,7 +260,7 @@ class TestTotals:
 
 
 class TestChange:
-    def test_what_is_given_changes_while_the_batch_lives(self, stores: Stores) -> None:
+    def test_what_is_given_changes_while_the_batch_lives(self, stores):
         batch = put(stores, stall_after=60)
         change = ChangeLimits(deadline=NOW + HOUR, tolerated_failures=Tolerance(percent=0.5))
 
@@ -275,7 +272,7 @@ class TestChange:
         assert batch.batch_id in list(stores.batches.due(NOW + HOUR + 1))
         assert batch.batch_id not in list(stores.batches.due(NOW + HOUR))
 
-    def test_an_ended_or_unknown_batch_stays_as_it_is(self, stores: Stores) -> None:
+    def test_an_ended_or_unknown_batch_stays_as_it_is(self, stores):
         batch = put(stores)
         stores.batches.end(batch.batch_id, State.CANCELLED, now=NOW, sources=(State.OPEN,))
         before = row_of(stores)
@@ -286,7 +283,7 @@ class TestChange:
 
 
 class TestFlags:
-    def test_the_most_urgent_trouble_is_listed_first_and_then_the_newest(self, stores: Stores) -> None:
+    def test_the_most_urgent_trouble_is_listed_first_and_then_the_newest(self, stores):
         for batch_id in range(40, 52):
             stores.batches.tell(put(stores, batch_id).batch_id, Telling("failing_at", NOW, Trouble.FAILING))
         quiet = put(stores, 60)
@@ -313,7 +310,7 @@ class TestFlags:
         }
         assert stores.batches.read([60])[60].stall_why == "slow"
 
-    def test_only_an_ended_batch_is_flagged_and_its_flag_is_rewritten(self, stores: Stores) -> None:
+    def test_only_an_ended_batch_is_flagged_and_its_flag_is_rewritten(self, stores):
         live = put(stores)
         stores.batches.flag(live, Trouble.FAILED)
         assert row_of(stores).attention is None
@@ -324,7 +321,7 @@ class TestFlags:
         stores.batches.flag(row_of(stores), None)
         assert (row_of(stores).attention, stores.batches.page_of_flagged()) == (None, ([], None))
 
-    def test_a_removed_or_unknown_batch_has_none(self, stores: Stores) -> None:
+    def test_a_removed_or_unknown_batch_has_none(self, stores):
         ended = put(stores, state=State.COMPLETE)
         stores.batches.flag(ended, Trouble.FAILED)
         stores.batches.expire(8, now=NOW)
@@ -334,7 +331,7 @@ class TestFlags:
 
 
 class TestTell:
-    def test_what_is_told_is_noted_once_and_milestones_only_rise(self, stores: Stores) -> None:
+    def test_what_is_told_is_noted_once_and_milestones_only_rise(self, stores):
         put(stores, milestones=(25, 50))
 
         def told(*telling: object) -> Batch | None:
@@ -352,7 +349,7 @@ class TestTell:
         assert (row.failing_at, row.milestone, row.waiting_at) == (NOW, 50, NOW + 2)
         assert row.attention is Trouble.HELD
 
-    def test_nothing_is_told_of_an_ended_or_unknown_batch(self, stores: Stores) -> None:
+    def test_nothing_is_told_of_an_ended_or_unknown_batch(self, stores):
         put(stores)
         stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE)
         before = row_of(stores)
@@ -363,7 +360,7 @@ class TestTell:
 
 
 class TestTellStall:
-    def test_the_mark_is_the_activity_that_the_stall_followed(self, stores: Stores) -> None:
+    def test_the_mark_is_the_activity_that_the_stall_followed(self, stores):
         batch = put(stores)
 
         for _ in range(2):  # the SDK may send it twice
@@ -376,7 +373,7 @@ class TestTellStall:
         assert batch.batch_id not in list(stores.batches.due(NOW + HOUR))
         assert batch.batch_id in list(stores.batches.due(NOW + HOUR + 1))
 
-    def test_activity_since_or_an_end_refuses_it(self, stores: Stores) -> None:
+    def test_activity_since_or_an_end_refuses_it(self, stores):
         batch = put(stores)
         stores.batches.touch(batch.batch_id, Activity(NOW + 5, NOW + HOUR))
         assert not stores.batches.tell_stall(
@@ -391,7 +388,7 @@ class TestTellStall:
 
 
 class TestFailures:
-    def test_failures_add_up_as_a_hint_while_the_batch_lives(self, stores: Stores) -> None:
+    def test_failures_add_up_as_a_hint_while_the_batch_lives(self, stores):
         put(stores)
         first, second = (stores.batches.hint_failures(8, n) for n in (3, 4))
         assert (first and first.failing, second and second.failing, row_of(stores).failing) == (3, 7, 7)
@@ -402,7 +399,7 @@ class TestFailures:
         assert stores.batches.hint_failures(99, 1) is None
         assert row_of(stores).failing == 7
 
-    def test_an_end_has_the_cause_of_whoever_was_first(self, stores: Stores) -> None:
+    def test_an_end_has_the_cause_of_whoever_was_first(self, stores):
         put(stores)
         row, moved = stores.batches.end(8, State.CANCELLED, now=NOW, sources=LIVE, cause=Cause.FAILURES)
         assert (row and row.cause, moved) == (Cause.FAILURES, True)

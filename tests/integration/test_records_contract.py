@@ -31,7 +31,7 @@ def soon(stores: Stores) -> int:
     return stores.clock.now() // 1000 + 60
 
 
-def test_a_record_is_read_as_it_was_put(records: Records, namespace: str) -> None:
+def test_a_record_is_read_as_it_was_put(records, namespace):
     value = {"text": "☂", "none": None, "list": [1, 2.5, {"deep": True}]}
 
     record, wrote = records.put(namespace, "reply/1", value, expires_at=LATER)
@@ -42,16 +42,14 @@ def test_a_record_is_read_as_it_was_put(records: Records, namespace: str) -> Non
     assert records.read(namespace, []) == {}
 
 
-def test_every_write_raises_the_version(stores: Stores, records: Records, namespace: str) -> None:
+def test_every_write_raises_the_version(stores, records, namespace):
     start = stores.clock.now()
     for n in (1, 2, 3):
         record, wrote = records.put(namespace, "a", {"n": n}, expires_at=LATER)
         assert (record, wrote) == (Record("a", {"n": n}, start + n, LATER), True)
 
 
-def test_a_record_that_is_made_again_has_a_version_that_none_before_it_had(
-    stores: Stores, records: Records, namespace: str
-) -> None:
+def test_a_record_that_is_made_again_has_a_version_that_none_before_it_had(stores, records, namespace):
     # Given a record that was deleted, and made again by somebody else
     first, _ = records.put(namespace, "a", {"by": 1}, expires_at=LATER)
     assert first is not None
@@ -64,7 +62,7 @@ def test_a_record_that_is_made_again_has_a_version_that_none_before_it_had(
     assert records.put(namespace, "a", {}, expires_at=LATER, if_version=first.version) == (again, False)
 
 
-def test_only_the_first_puts_what_must_not_be_there(records: Records, namespace: str) -> None:
+def test_only_the_first_puts_what_must_not_be_there(records, namespace):
     first, _ = records.put(namespace, "a", {"by": 1}, expires_at=LATER, if_version=0)
 
     answer = records.put(namespace, "a", {"by": 2}, expires_at=LATER, if_version=0)
@@ -73,7 +71,7 @@ def test_only_the_first_puts_what_must_not_be_there(records: Records, namespace:
     assert records.read(namespace, ["a"]) == {"a": first}
 
 
-def test_only_who_saw_the_last_version_replaces_it(records: Records, namespace: str) -> None:
+def test_only_who_saw_the_last_version_replaces_it(records, namespace):
     first, _ = records.put(namespace, "a", {"n": 1}, expires_at=LATER)
     assert first is not None
     seen = first.version
@@ -84,9 +82,7 @@ def test_only_who_saw_the_last_version_replaces_it(records: Records, namespace: 
     assert records.put(namespace, "none", {"n": 3}, expires_at=LATER, if_version=seen) == (None, False)
 
 
-def test_what_is_past_its_time_is_as_good_as_not_there(
-    stores: Stores, records: Records, namespace: str
-) -> None:
+def test_what_is_past_its_time_is_as_good_as_not_there(stores, records, namespace):
     # Given a record whose time has passed
     first, _ = records.put(namespace, "a", {"n": 1}, expires_at=soon(stores))
     assert first is not None
@@ -104,16 +100,14 @@ def test_what_is_past_its_time_is_as_good_as_not_there(
     assert (record, wrote) == (Record("a", {"n": 3}, first.version + 1, LATER), True)
 
 
-def test_a_record_that_is_put_past_its_time_is_written_and_not_there(
-    stores: Stores, records: Records, namespace: str
-) -> None:
+def test_a_record_that_is_put_past_its_time_is_written_and_not_there(stores, records, namespace):
     past = stores.clock.now() // 1000
 
     assert records.put(namespace, "a", {"n": 1}, expires_at=past) == (None, True)
     assert records.read(namespace, ["a"]) == {}
 
 
-def test_a_record_is_deleted_once(records: Records, namespace: str) -> None:
+def test_a_record_is_deleted_once(records, namespace):
     record, _ = records.put(namespace, "a", {}, expires_at=LATER)
     assert record is not None
 
@@ -123,7 +117,7 @@ def test_a_record_is_deleted_once(records: Records, namespace: str) -> None:
     assert records.read(namespace, ["a"]) == {}
 
 
-def test_records_are_listed_by_name_and_prefix_in_pages(records: Records, namespace: str) -> None:
+def test_records_are_listed_by_name_and_prefix_in_pages(records, namespace):
     # Given more records than a page, put in bulk, beside others
     records.put_all(namespace, {f"item/{n:03}": {"n": n} for n in range(60)}, expires_at=LATER)
     records.put(namespace, "other", {}, expires_at=LATER)
@@ -140,7 +134,7 @@ def test_records_are_listed_by_name_and_prefix_in_pages(records: Records, namesp
     assert {record.version for record in found} == {1}
 
 
-def test_records_of_several_namespaces_are_read_at_once(records: Records, namespace: str, table: str) -> None:
+def test_records_of_several_namespaces_are_read_at_once(records, namespace, table):
     far = str((3 << 53) + 71) if table == "records" else "another"
     records.put_all(namespace, {"a": {"n": 1}, "b": {"n": 2}}, expires_at=LATER)
     records.put_all(far, {"a": {"n": 3}}, expires_at=LATER)
@@ -155,9 +149,7 @@ def test_records_of_several_namespaces_are_read_at_once(records: Records, namesp
     assert records.read_all([]) == {}
 
 
-def test_a_page_of_nothing_but_expired_records_still_goes_on(
-    stores: Stores, records: Records, namespace: str
-) -> None:
+def test_a_page_of_nothing_but_expired_records_still_goes_on(stores, records, namespace):
     # Given two records at the moment in which their time is up, and one behind them that lives
     records.put_all(namespace, {"a": {}, "b": {}}, expires_at=soon(stores))
     records.put_all(namespace, {"c": {}}, expires_at=soon(stores) + 1)
@@ -170,7 +162,7 @@ def test_a_page_of_nothing_but_expired_records_still_goes_on(
     assert ([record.name for record in rest.records], rest.cursor) == (["c"], None)
 
 
-def test_a_cursor_of_another_listing_is_refused(records: Records, namespace: str) -> None:
+def test_a_cursor_of_another_listing_is_refused(records, namespace):
     for space in (namespace, namespace + "1"):
         records.put_all(space, {"a/1": {}, "a/2": {}, "b/1": {}, "b/2": {}}, expires_at=LATER)
     right, other_prefix, other_namespace = (
@@ -185,7 +177,7 @@ def test_a_cursor_of_another_listing_is_refused(records: Records, namespace: str
     assert [record.name for record in records.page(namespace, prefix="b/", cursor=right).records] == ["b/2"]
 
 
-def test_namespaces_are_apart(records: Records, namespace: str) -> None:
+def test_namespaces_are_apart(records, namespace):
     records.put(namespace, "a", {}, expires_at=LATER)
 
     assert records.read(namespace + "1", ["a"]) == {}

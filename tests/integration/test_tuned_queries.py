@@ -20,7 +20,7 @@ TUNED = Path(launcher.__file__).with_name("tuned_queries.py")
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
-def test_they_answer_the_same_and_read_their_page_only(seed: int) -> None:
+def test_they_answer_the_same_and_read_their_page_only(seed):
     # Given two emulators with the same random rows
     # When both answer the same random queries, some of them wrong
     python = emulator.install(EMULATOR_HOME, print)

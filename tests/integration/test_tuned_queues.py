@@ -31,7 +31,7 @@ def count(sqs: Any, url: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("fifo", [False, True])
-def test_each_message_is_received_once_and_deleted_for_good(sqs: Any, fifo: bool) -> None:
+def test_each_message_is_received_once_and_deleted_for_good(sqs, fifo):
     # Given a queue with messages
     url = sqs.create_queue(
         QueueName=f"long-{fifo}{'.fifo' * fifo}",
@@ -66,7 +66,7 @@ def test_each_message_is_received_once_and_deleted_for_good(sqs: Any, fifo: bool
     sqs.delete_queue(QueueUrl=url)
 
 
-def test_dead_letters_go_back_to_the_queue_that_they_died_in(sqs: Any) -> None:
+def test_dead_letters_go_back_to_the_queue_that_they_died_in(sqs):
     # Given a message that died, and one of another kind in the same dead-letter queue
     def made(name: str, **attributes: str) -> tuple[str, str]:
         url = sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "0", **attributes})[

@@ -13,7 +13,7 @@ def names(place: str, sample: int | None = None) -> list[str]:
     return [mutant.name for _, found in chosen(place, options) for mutant in found]
 
 
-def test_a_sample_has_as_many_mutants_as_asked_for_and_is_the_same_each_time() -> None:
+def test_a_sample_has_as_many_mutants_as_asked_for_and_is_the_same_each_time():
     sample, every = names(ROOM, sample=20), names(ROOM)
 
     assert len(sample) == 20
@@ -22,7 +22,7 @@ def test_a_sample_has_as_many_mutants_as_asked_for_and_is_the_same_each_time() -
     assert set(every) > set(names(MODULE))
 
 
-def test_an_equivalent_that_does_not_exist_any_more_is_wrong() -> None:
+def test_an_equivalent_that_does_not_exist_any_more_is_wrong():
     (module,) = modules(MODULE)
 
     result = obsolete(module, [names(MODULE)[0], "f: a → b"])
@@ -30,7 +30,7 @@ def test_an_equivalent_that_does_not_exist_any_more_is_wrong() -> None:
     assert result.wrong == ["there is no such mutant: f: a → b"]
 
 
-def test_the_tests_of_a_module_come_first_then_those_of_its_room_then_those_from_outside() -> None:
+def test_the_tests_of_a_module_come_first_then_those_of_its_room_then_those_from_outside():
     (module,) = modules("app/ledger/walk.py")
 
     assert stages(module) == [

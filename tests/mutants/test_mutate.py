@@ -27,26 +27,26 @@ def names(source: str) -> list[str]:
         ("a = 'text'", "module: 'text' → 'text-'"),
     ],
 )
-def test_one_small_thing_is_wrong(source: str, expected: str) -> None:
+def test_one_small_thing_is_wrong(source, expected):
     assert expected in names(source)
 
 
-def test_a_mutant_says_in_which_function_and_on_which_line_it_is() -> None:
+def test_a_mutant_says_in_which_function_and_on_which_line_it_is():
     (mutant,) = mutants("class A:\n    def f(self, a):\n        return a", "some.py")
 
     assert (mutant.name, mutant.line) == ("A.f: return a → return None", 3)
 
 
-def test_a_constant_that_is_returned_becomes_another_one_only() -> None:
+def test_a_constant_that_is_returned_becomes_another_one_only():
     assert names("def f(): return False") == ["f: False → True"]
     assert names("def f(): return None") == []
 
 
-def test_what_stands_there_twice_is_numbered() -> None:
+def test_what_stands_there_twice_is_numbered():
     assert names("a = 1\nb = 1") == ["module: 1 → 2", "module: 1 → 2 (2)"]
 
 
-def test_a_mutant_behaves_as_its_name_says_and_the_next_one_is_changed_in_its_own_place_only() -> None:
+def test_a_mutant_behaves_as_its_name_says_and_the_next_one_is_changed_in_its_own_place_only():
     found: dict[str, int] = {}
     for mutant in mutants("def f(a, b):\n    return a + b * 2", "some.py"):
         scope: dict[str, Any] = {}
@@ -76,9 +76,9 @@ def test_a_mutant_behaves_as_its_name_says_and_the_next_one_is_changed_in_its_ow
         "if TYPE_CHECKING:\n    from a import b",
     ],
 )
-def test_what_no_test_could_notice_is_left_alone(source: str) -> None:
+def test_what_no_test_could_notice_is_left_alone(source):
     assert names(source) == []
 
 
-def test_an_error_may_be_left_out_but_its_text_stays() -> None:
+def test_an_error_may_be_left_out_but_its_text_stays():
     assert names("raise E('text')") == ["module: raise E('text') → pass"]

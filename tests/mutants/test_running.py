@@ -13,7 +13,7 @@ from tests.mutants.running import PACKAGE, ROOT, Mutated
     ("module", "name"),
     [("domain/tree.py", "fanin.domain.tree"), ("app/ports/__init__.py", "fanin.app.ports")],
 )
-def test_a_mutant_is_imported_under_the_name_of_its_module(module: str, name: str) -> None:
+def test_a_mutant_is_imported_under_the_name_of_its_module(module, name):
     path = PACKAGE / module
     mutant = next(mutants(path.read_text(), str(path)))
     change = Mutated(path, mutant.code)
@@ -27,7 +27,7 @@ def test_a_mutant_is_imported_under_the_name_of_its_module(module: str, name: st
     assert change.get_code(name) is mutant.code
 
 
-def test_code_that_imports_a_package_gets_the_mutant() -> None:
+def test_code_that_imports_a_package_gets_the_mutant():
     script = """
 import sys
 from tests.mutants.mutate import mutants

@@ -90,7 +90,7 @@ def url() -> Iterator[str]:
     server.server_close()
 
 
-def test_its_types_hold(client: Path) -> None:
+def test_its_types_hold(client):
     done = subprocess.run(  # noqa: S603
         [
             *(sys.executable, "-m", "mypy", "--strict", "--config-file", ""),
@@ -105,7 +105,7 @@ def test_its_types_hold(client: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_it_opens_acknowledges_and_reads_a_batch(client: Path, url: str) -> None:
+def test_it_opens_acknowledges_and_reads_a_batch(client, url):
     done = subprocess.run(  # noqa: S603
         [str(generator() / "python"), "use.py", url], cwd=client, check=False, capture_output=True, text=True
     )

@@ -104,7 +104,7 @@ class Instant:
 
 
 @pytest.mark.parametrize("name", list(USE_CASES))
-def test_a_use_case_bears_the_loss_of_any_answer(stage: Stage, name: str) -> None:
+def test_a_use_case_bears_the_loss_of_any_answer(stage, name):
     # Given what a use case says and leaves when nothing is lost
     case = USE_CASES[name]
     told, left = stage.play(case, None)
@@ -128,7 +128,7 @@ def test_a_use_case_bears_the_loss_of_any_answer(stage: Stage, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", [name for name, case in USE_CASES.items() if case.again])
-def test_a_use_case_bears_another_that_does_the_same_before_the_repeat(stage: Stage, name: str) -> None:
+def test_a_use_case_bears_another_that_does_the_same_before_the_repeat(stage, name):
     # Given what a use case says and leaves when nothing is lost
     case = USE_CASES[name]
     told, left = stage.play(case, None)
@@ -150,7 +150,7 @@ def without_repeats(left: dict[str, Any]) -> dict[str, Any]:
     return left | {"jobs": set(map(str, left["jobs"])), "queues": queues}
 
 
-def test_the_proxy_loses_answers_and_no_writes(stage: Stage) -> None:
+def test_the_proxy_loses_answers_and_no_writes(stage):
     stage.play(USE_CASES["close"], 0)
 
     repeated = [operation for operation in stage.proxy.seen if operation == stage.proxy.lost]

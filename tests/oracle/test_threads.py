@@ -16,7 +16,7 @@ PROCESSES = 4
 """Instances of the service, each with a cache of its own, for four threads each."""
 
 
-def test_sixteen_threads_end_a_batch_of_2000_items_once() -> None:
+def test_sixteen_threads_end_a_batch_of_2000_items_once():
     # Given a batch whose items come in parts of thirty, a twentieth of them twice
     ports = ports_on(Memory(), on_second_store())
     ended: list[bool] = []

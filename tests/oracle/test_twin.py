@@ -40,12 +40,12 @@ def play(width: int, seed: int) -> Simulation:
 
 
 @pytest.mark.parametrize("width", [2, 3, 64])
-def test_a_second_store_gives_every_answer_that_memory_gives(width: int) -> None:
+def test_a_second_store_gives_every_answer_that_memory_gives(width):
     for seed in range(SEEDS):
         play(width, seed)
 
 
-def test_stores_that_disagree_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stores_that_disagree_are_told_apart(monkeypatch):
     # Given a store on DynamoDB that says of one bit more that it was first
     honest = DynamoWords.clear
     monkeypatch.setattr(
@@ -139,7 +139,7 @@ def random_tallies(rng: Random) -> dict[int, Tally]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_calls_at_random_are_answered_alike(seed: int) -> None:
+def test_calls_at_random_are_answered_alike(seed):
     # Given stores of both kinds
     rng, clock = Random(seed), FixedClock()  # noqa: S311
     ports = twins(Memory(clock=clock), on_second_store(clock), lambda _call, _moment: None)

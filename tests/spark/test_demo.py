@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 
 @pytest.mark.soak
 @pytest.mark.emulator
-def test_the_pipeline_holds_what_it_promises(tmp_path: Path) -> None:
+def test_the_pipeline_holds_what_it_promises(tmp_path):
     # Given the flights of one carrier, when the demo runs to its end
     command = [sys.executable, "-m", "examples", "pipeline", "--carriers", "HA", "--root", str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)  # noqa: S603

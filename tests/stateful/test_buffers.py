@@ -137,9 +137,7 @@ class Race:
 
 
 @pytest.mark.parametrize(("seed", "limit", "crashes"), [(0, 20, 0), (3, 60, 5)])
-def test_the_limit_holds_under_32_producers_and_every_rejected_put_found_it_full(
-    seed: int, limit: int, crashes: int
-) -> None:
+def test_the_limit_holds_under_32_producers_and_every_rejected_put_found_it_full(seed, limit, crashes):
     # Given 32 producers and 8 takers, some of whom die; each leaks ten slots at the most
     race = Race(seed, limit, crashes)
 
@@ -302,9 +300,7 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_accepted_work_is_taken_whichever_answers_are_lost_and_the_buffer_comes_back_into_use(
-    seed: int,
-) -> None:
+def test_accepted_work_is_taken_whichever_answers_are_lost_and_the_buffer_comes_back_into_use(seed):
     # Given producers, takers and an operator, some of whom die, over a wire that loses answers
     life = Life(seed)
 
@@ -549,7 +545,7 @@ class Timeline:
 
 
 @pytest.mark.parametrize(("producing", "consuming"), [(20.0, 4.0), (4.0, 20.0)])
-def test_throughput_is_that_of_the_slower_side(producing: float, consuming: float) -> None:
+def test_throughput_is_that_of_the_slower_side(producing, consuming):
     # Given ten producers and four takers, the ones five times faster than the others
     limit, seconds = 50, 200
     rng = Random(7)  # noqa: S311

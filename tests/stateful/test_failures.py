@@ -1,7 +1,5 @@
 """Failures from the first to the last, under hundreds of seeds; and proof that broken ones would not pass."""
 
-from typing import Any
-
 import pytest
 
 from fanin.adapters.memory import MemoryParts
@@ -14,7 +12,7 @@ ENOUGH = range(250, 650)
 """Seeds within which each of the broken ledgers must be found out."""
 
 
-def test_no_failure_is_lost_or_sent_under_two_items_whatever_crashes() -> None:
+def test_no_failure_is_lost_or_sent_under_two_items_whatever_crashes():
     played = [simulate(seed) for seed in range(SEEDS)]
 
     # Each thing of interest happened often
@@ -35,9 +33,7 @@ def test_no_failure_is_lost_or_sent_under_two_items_whatever_crashes() -> None:
         "messages of a removed batch stay",
     ],
 )
-def test_a_broken_redrive_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
-) -> None:
+def test_a_broken_redrive_is_found_out(monkeypatch, where, name, mutant):
     monkeypatch.setattr(where, name, mutant)
 
     assert found_out(simulate, ENOUGH)

@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -26,13 +25,13 @@ def _no_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, "fanin")
 
 
-def test_frames_are_delivered_whatever_happens() -> None:
+def test_frames_are_delivered_whatever_happens():
     run_state_machine_as_test(FrameMachine, settings=quick(60, 50))
 
 
 @pytest.mark.soak(long=True)
 @pytest.mark.parametrize("width", [2, 3, 64])
-def test_frames_are_delivered_so_for_a_long_time(width: int) -> None:
+def test_frames_are_delivered_so_for_a_long_time(width):
     machine = type("Wide", (FrameMachine,), {"width": width})
     run_state_machine_as_test(machine, settings=settings(quick(1_000, 80), derandomize=False))
 
@@ -69,9 +68,7 @@ claim_one = MemoryWords._claim
     ],
     ids=lambda part: part.__name__ if callable(part) else None,
 )
-def test_a_broken_one_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
-) -> None:
+def test_a_broken_one_is_found_out(monkeypatch, where, name, mutant):
     monkeypatch.setattr(where, name, mutant)
 
     assert_found_out(FrameMachine, 50)
@@ -82,14 +79,14 @@ ENOUGH = 100
 
 
 @pytest.mark.parametrize("ttl", [86_400, 60])
-def test_every_payload_has_its_effect_however_the_steps_interleave_and_crash(ttl: int) -> None:
+def test_every_payload_has_its_effect_however_the_steps_interleave_and_crash(ttl):
     for seed in range(SEEDS):
         simulate(seed, ttl=ttl)
 
 
 @pytest.mark.soak(long=True)
 @pytest.mark.parametrize("ttl", [86_400, 60])
-def test_the_same_for_a_long_time(ttl: int) -> None:
+def test_the_same_for_a_long_time(ttl):
     first, count = (
         int(os.environ.get("FANIN_FIRST_SEED", str(SEEDS))),
         int(os.environ.get("FANIN_SEEDS", "25000")) // 10,
@@ -106,7 +103,7 @@ def frames_take_all(self: MemoryWords, claim: ItemClaim) -> Claimed:
 
 
 @pytest.mark.soak
-def test_leases_for_all_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leases_for_all_are_found_out(monkeypatch):
     monkeypatch.setattr(MemoryWords, "_claim", frames_take_all)
     assert any(map(fails, range(ENOUGH)))
 

@@ -22,7 +22,7 @@ def simulate(seed: int) -> HoldSimulation:
     return simulation
 
 
-def test_what_is_held_is_known_and_no_batch_is_given_up_within_its_tolerance() -> None:
+def test_what_is_held_is_known_and_no_batch_is_given_up_within_its_tolerance():
     played = [simulate(seed) for seed in range(SEEDS)]
 
     # Each thing of interest happened often
@@ -34,14 +34,14 @@ def test_what_is_held_is_known_and_no_batch_is_given_up_within_its_tolerance() -
 
 
 @pytest.mark.soak
-def test_a_hint_that_decides_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hint_that_decides_is_found_out(monkeypatch):
     monkeypatch.setattr(Watching, "_failures", lambda _self, batch: (batch.failing, batch))
     monkeypatch.setattr(Watching, "_done_bounds", lambda _self, batch, _before: (batch.items, 0))
     assert found_out(simulate, range(ENOUGH))
 
 
 @pytest.mark.soak
-def test_a_tolerance_that_counts_one_too_few_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tolerance_that_counts_one_too_few_is_found_out(monkeypatch):
     def exceeded(self: Tolerance, failed: int, **_: int) -> bool:
         return failed >= self.allowed(0)
 

@@ -52,11 +52,11 @@ def in_memory(width: int) -> type[LedgerMachine]:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_ledger_in_memory_does_as_plain_sets_do(width: int) -> None:
+def test_the_ledger_in_memory_does_as_plain_sets_do(width):
     run_state_machine_as_test(in_memory(width), settings=quick(60, 50))
 
 
 @pytest.mark.soak(long=True)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_ledger_in_memory_does_so_for_a_long_time(width: int) -> None:
+def test_the_ledger_in_memory_does_so_for_a_long_time(width):
     run_state_machine_as_test(in_memory(width), settings=settings(quick(1_500, 60), derandomize=False))

@@ -125,7 +125,7 @@ def most_writes(seed: int) -> Callable[[str], bool]:
 
 
 @pytest.mark.parametrize("throttled", [never_words, *map(most_writes, range(2))])
-def test_an_hour_of_throttling_fails_nothing_that_was_done(throttled: Callable[[str], bool]) -> None:
+def test_an_hour_of_throttling_fails_nothing_that_was_done(throttled):
     # Given a batch whose consumers do their work while its words cannot be written
     service = Service(throttled)
     batch = service.tracker.attach(service.tracker.open().batch_id)
@@ -145,7 +145,7 @@ def test_an_hour_of_throttling_fails_nothing_that_was_done(throttled: Callable[[
 
 
 @pytest.mark.parametrize("throttled", [never_words, *map(most_writes, range(2))])
-def test_an_hour_of_throttling_adds_every_value_once(throttled: Callable[[str], bool]) -> None:
+def test_an_hour_of_throttling_adds_every_value_once(throttled):
     # Given a batch whose messages bring values, and come again now and then
     service = Service(throttled)
     service.adds = True
@@ -164,7 +164,7 @@ def test_an_hour_of_throttling_adds_every_value_once(throttled: Callable[[str], 
     assert service.parked == []
 
 
-def test_work_is_not_done_again_for_want_of_an_ack() -> None:
+def test_work_is_not_done_again_for_want_of_an_ack():
     service = Service(never_words)
     batch = service.tracker.attach(service.tracker.open().batch_id)
     batch.send(service.work.url, map(str, range(ITEMS)))
@@ -176,7 +176,7 @@ def test_work_is_not_done_again_for_want_of_an_ack() -> None:
     assert service.clock.at - service.end < HOUR // 2
 
 
-def test_an_item_that_was_never_done_fails_all_the_same() -> None:
+def test_an_item_that_was_never_done_fails_all_the_same():
     service = Service(never_words)
     batch = service.tracker.attach(service.tracker.open().batch_id)
     batch.send(service.work.url, map(str, range(20)))
@@ -199,7 +199,7 @@ def some_counts(seed: int) -> Callable[[str], bool]:
 
 
 @pytest.mark.parametrize("throttled", [some_counts(seed) for seed in range(3)])
-def test_an_hour_of_throttling_counts_nothing_twice(throttled: Callable[[str], bool]) -> None:
+def test_an_hour_of_throttling_counts_nothing_twice(throttled):
     # Given messages of the ack queue that mix an exact batch and two estimated ones in every way
     service = Service(throttled)
     tracker = service.tracker

@@ -167,7 +167,7 @@ def check_messages(world: World, again: set[str]) -> None:
 @given(MESSAGES)
 @example((3, 1, ("body", "deep JSON")))
 @example((3, 1, ("item", "a gone batch")))
-def test_on_lambda_a_bad_message_concerns_itself_only(window: tuple[int, int, tuple[str, str]]) -> None:
+def test_on_lambda_a_bad_message_concerns_itself_only(window):
     count, at, poison = window
     world = World(count)
     records = [lambda_record(*one) for one in messages(world, at, poison)]
@@ -178,7 +178,7 @@ def test_on_lambda_a_bad_message_concerns_itself_only(window: tuple[int, int, tu
 @given(MESSAGES)
 @example((3, 1, ("body", "deep JSON")))
 @example((3, 1, ("item", "a gone batch")))
-def test_for_a_consumer_a_bad_message_concerns_itself_only(window: tuple[int, int, tuple[str, str]]) -> None:
+def test_for_a_consumer_a_bad_message_concerns_itself_only(window):
     count, at, poison = window
     world = World(count)
     queue = OneReceive(messages(world, at, poison))
@@ -215,9 +215,7 @@ def envelope_records(
 @given(window=ENVELOPES)
 @example(window=(3, 1, ("body", "deep JSON")))
 @example(window=(3, 1, ("envelope", "a batch that is none")))
-def test_for_a_receiver_of_frames_a_bad_message_concerns_itself_only(
-    codec: JsonCodec | ProtobufCodec, window: tuple[int, int, tuple[str, str]]
-) -> None:
+def test_for_a_receiver_of_frames_a_bad_message_concerns_itself_only(codec, window):
     count, at, poison = window
     world = World(count)
     acknowledge = world.tracker.acknowledger()

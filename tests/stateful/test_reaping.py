@@ -112,7 +112,7 @@ def play_all(seeds: int) -> list[Batch]:
     return ends
 
 
-def test_a_batch_that_is_left_to_the_reaper_ends_as_what_it_is() -> None:
+def test_a_batch_that_is_left_to_the_reaper_ends_as_what_it_is():
     ends = play_all(SEEDS)
 
     assert {row.state for row in ends} == {State.COMPLETE, State.TIMED_OUT, State.ORPHANED}
@@ -120,7 +120,7 @@ def test_a_batch_that_is_left_to_the_reaper_ends_as_what_it_is() -> None:
 
 
 @pytest.mark.soak(long=True)
-def test_the_same_for_a_long_time() -> None:
+def test_the_same_for_a_long_time():
     play_all(20_000)
 
 
@@ -133,7 +133,7 @@ def in_a_hurry(ledger: Reading, batch: Batch, *, budget: int = 0) -> Inspected:
 
 
 @pytest.mark.soak
-def test_a_broken_one_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_one_is_found_out(monkeypatch):
     monkeypatch.setattr(Reading, "inspect", in_a_hurry)
 
     with pytest.raises(AssertionError):

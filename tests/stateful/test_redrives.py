@@ -18,7 +18,7 @@ ENOUGH = 240
 """Seeds within which each broken one must be found out."""
 
 
-def test_no_failure_is_lost_whoever_ends_batches_and_whatever_crashes() -> None:
+def test_no_failure_is_lost_whoever_ends_batches_and_whatever_crashes():
     played = [simulate(seed) for seed in range(SEEDS)]
 
     # Each thing of interest happened
@@ -75,9 +75,7 @@ refresh = LedgerService.refresh
         "what is done is taken again",
     ],
 )
-def test_a_broken_redrive_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
-) -> None:
+def test_a_broken_redrive_is_found_out(monkeypatch, where, name, mutant):
     monkeypatch.setattr(where, name, mutant)
 
     assert found_out(simulate, range(ENOUGH))

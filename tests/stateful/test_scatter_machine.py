@@ -1,7 +1,5 @@
 """Scatter-gather against a plain model; and proof that a broken one would not pass."""
 
-from typing import Any
-
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -23,13 +21,13 @@ def _two_recipients_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scatter_records, "CHUNK", 2)
 
 
-def test_scatters_do_as_plain_sets_do() -> None:
+def test_scatters_do_as_plain_sets_do():
     run_state_machine_as_test(ScatterMachine, settings=quick(50, 40))
 
 
 @pytest.mark.soak(long=True)
 @pytest.mark.parametrize("width", [2, 3, 64])
-def test_scatters_do_so_for_a_long_time(width: int) -> None:
+def test_scatters_do_so_for_a_long_time(width):
     machine = type("Wide", (ScatterMachine,), {"width": width})
     run_state_machine_as_test(machine, settings=settings(quick(1_000, 60), derandomize=False))
 
@@ -70,9 +68,7 @@ store = ReplyStore.keep
     ],
     ids=lambda part: part.__name__ if callable(part) else None,
 )
-def test_a_broken_scatter_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
-) -> None:
+def test_a_broken_scatter_is_found_out(monkeypatch, where, name, mutant):
     monkeypatch.setattr(where, name, mutant)
 
     assert_found_out(ScatterMachine, 40)

@@ -11,7 +11,7 @@ ENOUGH = 240
 """Seeds within which each broken one must be found out."""
 
 
-def test_it_gathers_whatever_interleaves_and_crashes() -> None:
+def test_it_gathers_whatever_interleaves_and_crashes():
     played = [simulate(seed) for seed in range(SEEDS)]
 
     # Each thing of interest happened
@@ -40,6 +40,6 @@ def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
 
 
 @pytest.mark.soak
-def test_a_scatter_that_gives_up_the_missing_at_once_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scatter_that_gives_up_the_missing_at_once_is_found_out(monkeypatch):
     monkeypatch.setattr(Gather, "postpone", never_again)
     assert any(fails(seed) for seed in range(ENOUGH))

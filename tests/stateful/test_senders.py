@@ -9,7 +9,7 @@ from tests.stateful.senders import simulate
 SEEDS = 60
 
 
-def test_nothing_is_sent_for_a_batch_that_has_ended_and_what_failed_is_tried_again() -> None:
+def test_nothing_is_sent_for_a_batch_that_has_ended_and_what_failed_is_tried_again():
     played = [simulate(seed) for seed in range(SEEDS)]
 
     # Each thing of interest happened often
@@ -21,6 +21,6 @@ def test_nothing_is_sent_for_a_batch_that_has_ended_and_what_failed_is_tried_aga
 
 
 @pytest.mark.soak
-def test_a_producer_that_resumes_into_an_ended_batch_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_producer_that_resumes_into_an_ended_batch_is_found_out(monkeypatch):
     monkeypatch.setattr(TrackedBatch, "_check_that_it_lives", lambda _self: None)
     assert found_out(simulate, range(200))

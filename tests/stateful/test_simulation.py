@@ -27,7 +27,7 @@ ENOUGH = 800
 
 
 @pytest.mark.parametrize("width", SEEDS)
-def test_the_ledger_is_exact_however_its_steps_interleave_and_crash(width: int) -> None:
+def test_the_ledger_is_exact_however_its_steps_interleave_and_crash(width):
     played = [simulate(width, seed) for seed in range(SEEDS[width])]
 
     # In many worlds with totals duplicates bring other values, and processes die
@@ -36,12 +36,12 @@ def test_the_ledger_is_exact_however_its_steps_interleave_and_crash(width: int) 
     assert sum(bool(one.world.deaths) for one in totals) > len(totals) / 20
 
 
-def test_what_the_dead_left_is_settled_by_the_reaper_even_if_the_stream_was_lost() -> None:
+def test_what_the_dead_left_is_settled_by_the_reaper_even_if_the_stream_was_lost():
     for seed in range(SEEDS[2] // 2):
         simulate(2, seed, settled=False)
 
 
-def test_an_outage_ends() -> None:
+def test_an_outage_ends():
     # Given a fifth of all answers is lost, and the sums of an orphaned batch have hundreds of words
     class Outage(Simulation):
         def play(self) -> None:
@@ -60,7 +60,7 @@ def test_an_outage_ends() -> None:
     assert outage.scheduler.lost["notifier"] == MOST_LOST
 
 
-def test_a_seed_replays_step_by_step() -> None:
+def test_a_seed_replays_step_by_step():
     # Given two runs of one seed
     runs: tuple[list[str], list[str]] = [], []
 
@@ -73,7 +73,7 @@ def test_a_seed_replays_step_by_step() -> None:
     assert len(runs[0]) > 100
 
 
-def test_a_failing_seed_says_how_to_replay_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_seed_says_how_to_replay_it(monkeypatch):
     monkeypatch.setattr(Settling, "finish", close_and_hope)
 
     error = next(found for found in map(partial(failure, 2), range(ENOUGH)) if found)
@@ -159,9 +159,7 @@ cached = KnownBatches.cached
     ],
 )
 @pytest.mark.parametrize("width", [2, 3])
-def test_a_broken_ledger_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any, width: int
-) -> None:
+def test_a_broken_ledger_is_found_out(monkeypatch, where, name, mutant, width):
     # Given a ledger with one step wrong
     monkeypatch.setattr(where, name, mutant)
 

@@ -14,18 +14,14 @@ def notes(tmp_path: Path) -> Path:
     return tmp_path / "notes.json"
 
 
-def test_every_seed_is_played_once_and_the_next_run_goes_on(
-    notes: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_every_seed_is_played_once_and_the_next_run_goes_on(notes, capfd):
     for first in (5, 10):
         assert soak(notes, seeds=20, processes=2)
         assert Notes.read(notes) == Notes(first)
     assert capfd.readouterr().out.count("20 seeds in ") == 2
 
 
-def test_a_seed_that_fails_is_kept_and_played_first_until_it_passes(
-    notes: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_seed_that_fails_is_kept_and_played_first_until_it_passes(notes, monkeypatch, capfd):
     # Given a simulation in which one seed fails
     def fail(width: int, number: int) -> None:
         if (width, number) == (3, 1):

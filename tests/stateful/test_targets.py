@@ -180,17 +180,17 @@ def lives(phase: str, *, lose: bool, fail: bool) -> int:
 
 @pytest.mark.parametrize("fail", [False, True])
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_process_that_dies_at_any_step_loses_no_target(phase: str, fail: bool) -> None:
+def test_a_process_that_dies_at_any_step_loses_no_target(phase, fail):
     assert lives(phase, lose=False, fail=fail) >= PHASES[phase]
 
 
 @pytest.mark.parametrize("fail", [False, True])
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_request_that_the_sdk_repeats_marks_no_target_twice(phase: str, fail: bool) -> None:
+def test_a_request_that_the_sdk_repeats_marks_no_target_twice(phase, fail):
     assert lives(phase, lose=True, fail=fail) >= 2
 
 
-def test_an_opening_that_was_never_finished_calls_nobody_back() -> None:
+def test_an_opening_that_was_never_finished_calls_nobody_back():
     # Given processes that die at every step of an opening without a key, which nobody repeats
     for steps in count():
         life = Life("open", steps, lose=False, fail=False)
@@ -208,7 +208,7 @@ def test_an_opening_that_was_never_finished_calls_nobody_back() -> None:
             return
 
 
-def test_two_processes_with_one_key_write_one_set_of_targets() -> None:
+def test_two_processes_with_one_key_write_one_set_of_targets():
     # Given a process that pauses after each access while another makes the same call
     for pause in range(12):
         life = Life("none", 0, lose=False, fail=False)
@@ -280,9 +280,7 @@ class Parked(Life):
 
 @pytest.mark.parametrize("lose", [False, True])
 @pytest.mark.parametrize(("phase", "least"), [("redeliver", 3), ("deliver", 3)])
-def test_a_parked_target_is_told_again_whatever_dies_or_is_repeated(
-    phase: str, least: int, lose: bool
-) -> None:
+def test_a_parked_target_is_told_again_whatever_dies_or_is_repeated(phase, least, lose):
     for steps in count():
         life = Parked(phase, steps, lose=lose)
         life.live()
@@ -292,7 +290,7 @@ def test_a_parked_target_is_told_again_whatever_dies_or_is_repeated(
 
 
 @pytest.mark.parametrize("down", [False, True])
-def test_a_redelivery_meanwhile_loses_no_target_and_undoes_no_mark(down: bool) -> None:
+def test_a_redelivery_meanwhile_loses_no_target_and_undoes_no_mark(down):
     """A job tells a target, or fails to, while somebody presses the button; at each of its steps."""
     for pause in count():
         life, left = Parked(), [pause]

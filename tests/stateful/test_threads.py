@@ -25,7 +25,7 @@ def _restless() -> Iterator[None]:
 @pytest.mark.usefixtures("_restless")
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("width", [2, 64])
-def test_threads_that_share_a_process_complete_a_batch_once(width: int, seed: int) -> None:
+def test_threads_that_share_a_process_complete_a_batch_once(width, seed):
     # Given a thousand items with a fifth of duplicates, in parts of seven
     memory = Memory(tree=Tree(width))
     ledger = LedgerService(memory.ports())

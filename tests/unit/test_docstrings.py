@@ -22,12 +22,12 @@ def modules() -> list[str]:
     )
 
 
-def test_there_are_examples() -> None:
+def test_there_are_examples():
     assert {"fanin.client.tracker", "fanin.app.bisect", "fanin.adapters.backoff"} <= set(modules())
 
 
 @pytest.mark.parametrize("name", modules())
-def test_the_examples_of_a_module_run(name: str) -> None:
+def test_the_examples_of_a_module_run(name):
     failed, attempted = doctest.testmod(import_module(name), optionflags=doctest.ELLIPSIS)
     assert attempted > 0
     assert failed == 0

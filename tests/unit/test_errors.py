@@ -66,38 +66,38 @@ def drawn() -> dict[str, tuple[str, str]]:
     return tree
 
 
-def test_the_tree_that_is_drawn_is_the_tree_that_there_is() -> None:
+def test_the_tree_that_is_drawn_is_the_tree_that_there_is():
     there_is = {error.__name__: error.__mro__[1].__name__ for error in CLASSES}
     assert {name: parent or "Exception" for name, (parent, _) in drawn().items()} == there_is
 
 
-def test_the_tree_says_of_every_error_what_it_means() -> None:
+def test_the_tree_says_of_every_error_what_it_means():
     assert all(meaning for name, (_, meaning) in drawn().items() if name != "FaninError")
 
 
-def test_codes_are_stable_and_unique() -> None:
+def test_codes_are_stable_and_unique():
     assert {error.__name__: error.code for error in CLASSES} == CODES
     assert Counter(CODES.values()).most_common(1)[0][1] == 1
 
 
 @pytest.mark.parametrize("error", CLASSES)
-def test_every_class_has_a_code_of_its_own_in_kebab_case(error: type[FaninError]) -> None:
+def test_every_class_has_a_code_of_its_own_in_kebab_case(error):
     assert "code" in vars(error)
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", error.code)
 
 
-def test_those_that_pass_are_retryable() -> None:
+def test_those_that_pass_are_retryable():
     assert {error.__name__ for error in CLASSES if error.retryable} == RETRYABLE
 
 
-def test_an_error_says_its_message_and_when_to_come_back() -> None:
+def test_an_error_says_its_message_and_when_to_come_back():
     error = errors.Throttled("slow down", retry_after=3)
     assert (str(error), error.retry_after) == ("slow down", 3)
     assert errors.Throttled("slow down").retry_after is None
     assert errors.ItemFailed("no such customer").retry_after is None
 
 
-def test_messages_that_were_not_sent_are_named_with_their_reasons() -> None:
+def test_messages_that_were_not_sent_are_named_with_their_reasons():
     reasons = {"1:g:0": "too long"}
     error = errors.SendFailed("one of two", items=reasons)
     reasons.clear()
@@ -105,19 +105,19 @@ def test_messages_that_were_not_sent_are_named_with_their_reasons() -> None:
     assert (error.sent, error.unsent) == (0, [])
 
 
-def test_envelopes_that_can_never_be_sent_are_named_with_their_reasons() -> None:
+def test_envelopes_that_can_never_be_sent_are_named_with_their_reasons():
     reasons = {3: "too long"}
     error = errors.EnvelopesRefused("one of two", reasons=reasons)
     reasons.clear()
     assert (error.reasons, error.retryable) == ({3: "too long"}, False)
 
 
-def test_a_bad_request_is_caught_whichever_it_is() -> None:
+def test_a_bad_request_is_caught_whichever_it_is():
     for error in (errors.InvalidItemId, errors.RequestTooLarge, errors.IdempotencyKeyReused):
         with pytest.raises(errors.InvalidRequest):
             raise error("x")
 
 
-def test_the_reason_of_a_failed_item_can_be_sent() -> None:
+def test_the_reason_of_a_failed_item_can_be_sent():
     assert errors.ItemFailed("no such customer: é").reason == "no such customer: é"
     assert errors.ItemFailed("half a pair: \ud83d").reason == "half a pair: ?"

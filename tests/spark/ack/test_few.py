@@ -9,7 +9,6 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
 
 from fanin.spark.ack import coalescing, stream
 from fanin.spark.ack.input_schema import InputSchema
@@ -25,9 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coalescing, "TASKS", 4)
 
 
-def test_many_rows_in_small_partitions_are_not_few(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_rows_in_small_partitions_are_not_few(spark, monkeypatch):
     # Given rows that are few in each partition, and many in all
     partitions, each = 4 * coalescing.TASKS, 26
     rows = spark.range(0, partitions * each, 1, partitions).selectExpr("concat('order ', id) AS item")
@@ -40,7 +37,7 @@ def test_many_rows_in_small_partitions_are_not_few(
     assert given == []
 
 
-def test_few_rows_in_many_partitions_are_few(spark: SparkSession) -> None:
+def test_few_rows_in_many_partitions_are_few(spark):
     rows = spark.range(0, 100, 1, 3 * coalescing.TASKS).selectExpr("id AS ordinal")
     schema = InputSchema.of(rows.columns, 7)
 
@@ -54,7 +51,7 @@ def test_few_rows_in_many_partitions_are_few(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("columns", ["item string", "batch_id long, ordinal long"])
-def test_rows_without_a_partition_are_no_rows(spark: SparkSession, tmp_path: Path, columns: str) -> None:
+def test_rows_without_a_partition_are_no_rows(spark, tmp_path, columns):
     # Given a file without a byte, of which Spark makes no partition
     (tmp_path / "acks.json").touch()
     rows = spark.read.schema(columns).json(str(tmp_path))
@@ -66,7 +63,7 @@ def test_rows_without_a_partition_are_no_rows(spark: SparkSession, tmp_path: Pat
     assert (found.rows, found.marks.num_rows, found.rejects) == (0, 0, [])
 
 
-def test_other_columns_may_have_the_names_that_tasks_use(spark: SparkSession) -> None:
+def test_other_columns_may_have_the_names_that_tasks_use(spark):
     # Given an item in a row with other columns, one of which tasks would take for what is wrong with it
     item = f"{block(batch(7, 9), 0, 9).prefix}:5"
     rows = spark.createDataFrame([(item, 1, "3")], "item string, values int, odd string")
@@ -83,9 +80,7 @@ NOBODY: Any = None
 """A stack that is not asked."""
 
 
-def test_each_partition_is_read_once_and_by_a_task_of_its_own(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_partition_is_read_once_and_by_a_task_of_its_own(spark, tmp_path, monkeypatch):
     # Given a stream of some partitions, such as shards, which say what task reads them
     (tmp_path / "read").mkdir()
     partitions = coalescing.TASKS + 1

@@ -1,12 +1,10 @@
 """How many words a run would write, counted by Spark."""
 
-from pyspark.sql import SparkSession
-
 from fanin.spark.ack.forecast import words_above
 from fanin.spark.ack.schemas import MARKS
 
 
-def test_the_words_above_are_counted_each_once(spark: SparkSession) -> None:
+def test_the_words_above_are_counted_each_once(spark):
     # Given words of two batches: neighbours below one word, one further away, and one of level 1
     marks = [(1, 0, number, 1) for number in range(100)] + [(1, 0, 64 * 64, 1), (1, 1, 1, 1), (2, 0, 0, 1)]
 
@@ -17,5 +15,5 @@ def test_the_words_above_are_counted_each_once(spark: SparkSession) -> None:
     assert above == 4 + 3 + 4 * 2
 
 
-def test_nothing_has_nothing_above(spark: SparkSession) -> None:
+def test_nothing_has_nothing_above(spark):
     assert words_above(spark.createDataFrame([], MARKS)) == 0

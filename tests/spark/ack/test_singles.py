@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.input_schema import InputSchema
@@ -36,7 +36,7 @@ def merged(rows: DataFrame, *totals: str, batch_id: int | None = None, source: G
     return items, Counter((row["value"], row["reason"]) for row in found if row["reason"])
 
 
-def test_a_value_for_a_total_that_the_batch_does_not_have_is_a_reject(spark: SparkSession) -> None:
+def test_a_value_for_a_total_that_the_batch_does_not_have_is_a_reject(spark):
     # Given rows of batches with both totals, with one, with none, and without a row
     rows = spark.createDataFrame(
         [(7, 0, 1, 2), (9, 0, 1, None), (9, 1, 1, 0), (8, 0, None, None), (8, 1, 0, None), (5, 0, 1, 1)],
@@ -50,7 +50,7 @@ def test_a_value_for_a_total_that_the_batch_does_not_have_is_a_reject(spark: Spa
     assert rejects == {(f'{{"batch_id": {b}, "ordinal": {n}}}', "foreign"): 1 for b, n in pairs}
 
 
-def test_one_row_of_an_item_counts_unless_their_values_differ(spark: SparkSession) -> None:
+def test_one_row_of_an_item_counts_unless_their_values_differ(spark):
     # Given items that several rows name: with the same values, with others, and with a row that is wrong
     rows = spark.createDataFrame(
         [
@@ -79,7 +79,7 @@ def test_one_row_of_an_item_counts_unless_their_values_differ(spark: SparkSessio
     }
 
 
-def test_an_item_that_failed_brings_what_the_failure_brings(spark: SparkSession) -> None:
+def test_an_item_that_failed_brings_what_the_failure_brings(spark):
     # Given items that are acknowledged and failed, and failures that disagree
     rows = spark.createDataFrame(
         [(0, None, 5), (0, "torn", 2), (1, None, 5), (1, "torn", 2), (1, "lost", 3), (2, "torn", 4)],
@@ -92,7 +92,7 @@ def test_an_item_that_failed_brings_what_the_failure_brings(spark: SparkSession)
     assert rejects == {('{"ordinal": 0}', "duplicate"): 1, ('{"ordinal": 1}', "conflicting"): 3}
 
 
-def test_totals_may_have_any_name(spark: SparkSession) -> None:
+def test_totals_may_have_any_name(spark):
     """Those of columns that the steps make for themselves, too."""
     names = ("value", "values", "name", "index")
     source = Given((batch(7, 1_000, totals=dict.fromkeys(names, 0)),))

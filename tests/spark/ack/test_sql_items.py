@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from pyspark.sql import SparkSession
 from pyspark.sql.types import NullType
 
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
@@ -14,7 +13,7 @@ OF_BATCH = InputSchema(by_id=False, batch_id=7)
 
 
 @pytest.mark.usefixtures("any_ansi")
-def test_text_that_is_not_a_whole_number_is_kept_as_json(spark: SparkSession) -> None:
+def test_text_that_is_not_a_whole_number_is_kept_as_json(spark):
     rows = spark.createDataFrame([("7", "3"), ("7", "x"), ("y", None)], "batch_id string, ordinal string")
 
     found = normalize(rows, BY_ORDINAL).collect()
@@ -27,7 +26,7 @@ def test_text_that_is_not_a_whole_number_is_kept_as_json(spark: SparkSession) ->
     ]
 
 
-def test_whole_numbers_need_no_json(spark: SparkSession) -> None:
+def test_whole_numbers_need_no_json(spark):
     rows = normalize(spark.createDataFrame([(3,), (None,)], "ordinal int"), OF_BATCH)
 
     assert isinstance(rows.schema["raw"].dataType, NullType)
@@ -36,7 +35,7 @@ def test_whole_numbers_need_no_json(spark: SparkSession) -> None:
 
 @pytest.mark.usefixtures("any_ansi")
 @pytest.mark.parametrize("kind", ["double", "float", "decimal(20,2)"])
-def test_floating_point_numbers_without_a_fraction_are_taken(spark: SparkSession, kind: str) -> None:
+def test_floating_point_numbers_without_a_fraction_are_taken(spark, kind):
     # Given ordinals as pandas has them beside nulls
     values = [3.0, None, 1.5, 0.0, -0.0, *([float("nan"), float("inf")] if kind != "decimal(20,2)" else [])]
     rows = spark.createDataFrame(list(enumerate(values)), "at int, ordinal double")
@@ -52,7 +51,7 @@ def test_floating_point_numbers_without_a_fraction_are_taken(spark: SparkSession
     assert all(one is not None for one in raw[5:])
 
 
-def test_no_more_is_read_of_a_value_than_an_id_may_have(spark: SparkSession) -> None:
+def test_no_more_is_read_of_a_value_than_an_id_may_have(spark):
     rows = spark.createDataFrame([("x" * 10_000,), ("7:g:1",)], "item string")
     assert [len(row["item"]) for row in normalize(rows, BY_ID).collect()] == [LONGEST, 5]
 

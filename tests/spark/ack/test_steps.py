@@ -48,7 +48,7 @@ def marks_of(merged: DataFrame) -> DataFrame:
 
 
 @pytest.mark.usefixtures("any_ansi")
-def test_files_and_rows_agree_on_ids(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_and_rows_agree_on_ids(spark, tmp_path):
     # Given ids in random order in three partitions: bits 63, a whole window, repeats, and bad rows
     rng = random.Random(3)  # noqa: S311
     ordinals = [63, 63, 127, 127, 127, *range(4_096, 4_300), *(rng.randrange(600_000) for _ in range(500))]
@@ -78,7 +78,7 @@ def test_files_and_rows_agree_on_ids(spark: SparkSession, tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("any_ansi")
-def test_few_rows_and_many_agree_on_ordinals_as_text(spark: SparkSession) -> None:
+def test_few_rows_and_many_agree_on_ordinals_as_text(spark):
     # Given ordinals as a CSV has them, some of which are not numbers, or are not written as these are
     good = ["5", "5", "63.0", "599999", "0007", "9.00"]
     odd = ["x", "1.5", "", "9" * 30, " 8 ", "8 ", "+8", "1e3", "8.", ".0", "8.0.0", "0x8", "8_0", "٣", "NaN"]
@@ -109,9 +109,7 @@ def test_few_rows_and_many_agree_on_ordinals_as_text(spark: SparkSession) -> Non
 
 
 @pytest.mark.parametrize("ordinals", [[63], []])
-def test_one_row_among_empty_partitions_is_one_mark_and_none_is_none(
-    spark: SparkSession, tmp_path: Path, ordinals: list[int]
-) -> None:
+def test_one_row_among_empty_partitions_is_one_mark_and_none_is_none(spark, tmp_path, ordinals):
     # Given one row among many empty partitions, with bit 63; or no row at all
     rows = spark.createDataFrame([(n,) for n in ordinals], "ordinal long").repartition(6)
     rows.write.parquet(str(tmp_path / "acks"))
@@ -123,7 +121,7 @@ def test_one_row_among_empty_partitions_is_one_mark_and_none_is_none(
 
 
 @pytest.mark.soak
-def test_ten_thousand_empty_partitions_and_a_huge_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_ten_thousand_empty_partitions_and_a_huge_one(spark, tmp_path):
     # Given most of a million rows in one partition, ten thousand without any, and as many files
     schema = InputSchema(by_id=False, batch_id=7)
     huge = spark.range(0, 650_000, 1, 1).selectExpr("id % 600000 AS ordinal")

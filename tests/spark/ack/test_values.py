@@ -1,10 +1,8 @@
 """Columns of totals: which values count, and which names and types a total may have."""
 
 from decimal import Decimal
-from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.coalescing import sum_of
@@ -44,9 +42,7 @@ pytestmark = pytest.mark.usefixtures("any_ansi")
     ],
     ids=lambda case: case if isinstance(case, str) else "",
 )
-def test_whole_numbers_count_and_other_values_are_odd(
-    spark: SparkSession, kind: str, good: dict[Any, int | None], bad: list[Any]
-) -> None:
+def test_whole_numbers_count_and_other_values_are_odd(spark, kind, good, bad):
     rows = spark.createDataFrame(list(enumerate([*good, *bad])), f"at int, rows {kind}")
 
     found = with_values(rows, check_columns(["rows"], rows.schema)).orderBy("at").collect()
@@ -61,7 +57,7 @@ def test_whole_numbers_count_and_other_values_are_odd(
 
 
 @pytest.mark.parametrize("kind", ["boolean", "date", "array<int>"])
-def test_a_column_that_cannot_hold_numbers_is_refused(spark: SparkSession, kind: str) -> None:
+def test_a_column_that_cannot_hold_numbers_is_refused(spark, kind):
     rows = spark.createDataFrame([], f"item string, rows {kind}")
 
     with pytest.raises(InvalidRequest, match="the column rows has the type"):
@@ -78,13 +74,13 @@ def test_a_column_that_cannot_hold_numbers_is_refused(spark: SparkSession, kind:
         (["ordinal"], "the column ordinal does not hold a total"),
     ],
 )
-def test_totals_need_names_and_columns(spark: SparkSession, totals: list[str], why: str) -> None:
+def test_totals_need_names_and_columns(spark, totals, why):
     rows = spark.createDataFrame([], "item string, ordinal long, rows long")
 
     with pytest.raises(InvalidRequest, match=why):
         check_columns(totals, rows.schema)
 
 
-def test_sums_may_be_larger_than_a_bigint(spark: SparkSession) -> None:
+def test_sums_may_be_larger_than_a_bigint(spark):
     rows = spark.range(3_000).selectExpr(f"array(array(id, {EXACT}L, null, -{EXACT}L)) AS brought")
     assert list(rows.agg(*map(sum_of, (1, 2, 3))).collect()[0]) == [3_000 * EXACT, 0, -3_000 * EXACT]

@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +50,7 @@ def verdicts(judged: DataFrame) -> list[tuple]:
     return sorted(tuple(row) for row in rejected_rows(judged).select("reason", "detail").collect())
 
 
-def test_each_row_counts_or_says_why_not(spark: SparkSession, any_ansi: None, tmp_path: Path) -> None:
+def test_each_row_counts_or_says_why_not(spark, any_ansi, tmp_path):
     # Given rows of text, good ones and bad ones, with a column too many
     names = ["more", "odometer_m", "sent_at", *reversed(GOOD)]
     rows = [{**GOOD, **change} for change, *_ in CASES]
@@ -76,7 +75,7 @@ def test_each_row_counts_or_says_why_not(spark: SparkSession, any_ansi: None, tm
     assertDataFrameEqual(valid_rows(judged, TRIPS), expected)
 
 
-def test_types_of_parquet_are_taken_as_they_are(spark: SparkSession, any_ansi: None, tmp_path: Path) -> None:
+def test_types_of_parquet_are_taken_as_they_are(spark, any_ansi, tmp_path):
     # Given Parquet with other numeric types, a number as the vehicle, and values that are null
     rows = spark.sql(
         "SELECT 'f' fleet, id vehicle, 'x' trip_id, TIMESTAMP_NTZ '2024-03-04 08:00:00' started_at,"
@@ -97,7 +96,7 @@ def test_types_of_parquet_are_taken_as_they_are(spark: SparkSession, any_ansi: N
     ]
 
 
-def test_of_rows_with_one_key_the_smallest_counts(spark: SparkSession) -> None:
+def test_of_rows_with_one_key_the_smallest_counts(spark):
     # Given a trip that came three times, once with another distance, in other orders of the partitions;
     # and the same number of another vehicle's trip
     rows = [
@@ -124,7 +123,7 @@ def test_of_rows_with_one_key_the_smallest_counts(spark: SparkSession) -> None:
         ]
 
 
-def test_a_line_that_is_not_json_is_kept_as_it_came(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_line_that_is_not_json_is_kept_as_it_came(spark, tmp_path):
     # Given a file with a broken line
     file = tmp_path / "trips.jsonl"
     file.write_text(json.dumps(GOOD) + '\n{"fleet": "nor\n')
@@ -138,7 +137,7 @@ def test_a_line_that_is_not_json_is_kept_as_it_came(spark: SparkSession, tmp_pat
     ]
 
 
-def test_a_dataset_of_other_columns_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_dataset_of_other_columns_is_refused(spark, tmp_path):
     # Given a file that lacks a column
     file = tmp_path / "trips.csv"
     file.write_text("fleet,vehicle,started_at,duration_s\n")
@@ -152,7 +151,7 @@ def test_a_dataset_of_other_columns_is_refused(spark: SparkSession, tmp_path: Pa
         read(spark, Dataset(str(tmp_path / "nowhere")), TRIPS)
 
 
-def test_fill_ups_have_bounds_of_their_own(spark: SparkSession) -> None:
+def test_fill_ups_have_bounds_of_their_own(spark):
     # Given fill-ups: a good one, one of nothing, one that costs less than nothing
     base = {"fleet": "f", "vehicle": "v", "filled_at": "2024-03-04"}
     rows = [
@@ -178,7 +177,7 @@ def sent(spark: SparkSession, rows: list[dict], partitions: int) -> DataFrame:
     return check(spark.createDataFrame(rows, schema).repartition(partitions), TRIPS)
 
 
-def test_of_a_trip_that_is_sent_again_the_latest_row_counts(spark: SparkSession) -> None:
+def test_of_a_trip_that_is_sent_again_the_latest_row_counts(spark):
     # Given a trip sent three times, the last of them twice; one sent again with another number, and one as it
     # was; and one without a time of sending, which then comes with one
     early, late, last = (f"2024-03-05T0{hour}:00:00Z" for hour in (1, 2, 3))
@@ -210,7 +209,7 @@ def test_of_a_trip_that_is_sent_again_the_latest_row_counts(spark: SparkSession)
         ]
 
 
-def test_flights_are_trips(spark: SparkSession, tmp_path: Path) -> None:
+def test_flights_are_trips(spark, tmp_path):
     # Given a flight that left late, one that left early, one that did not leave, one that landed elsewhere
     file = tmp_path / "flights.csv"
     file.write_text(
@@ -239,7 +238,7 @@ def test_flights_are_trips(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
-def test_fill_ups_at_one_time_are_as_many_as_their_ids(spark: SparkSession) -> None:
+def test_fill_ups_at_one_time_are_as_many_as_their_ids(spark):
     # Given two fill-ups of a vehicle on a day, and a dataset that knows no more of the time
     base = {"fleet": "f", "vehicle": "v", "filled_at": "2024-03-04", "volume_ml": "40000", "cost": "6960"}
     schema = ", ".join(f"{name} string" for name in [*FILL_UPS.sources, "_corrupt"])

@@ -1,11 +1,9 @@
 """The report job: what it needs to know, and that it needs no stack where nobody is asked."""
 
 import os
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from examples.fleet.analytics.job import JOB
 from examples.fleet.analytics.report import DATASETS
@@ -13,9 +11,7 @@ from fanin.errors import InvalidRequest, NotConfigured
 from tests.spark.analytics.weekly import datasets, run
 
 
-def test_without_a_stack_nobody_is_asked_and_the_first_week_has_nothing_before(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_stack_nobody_is_asked_and_the_first_week_has_nothing_before(spark, tmp_path, monkeypatch):
     # Given an environment that names no stack
     for name in [name for name in os.environ if name.startswith("FANIN_")]:
         monkeypatch.delenv(name)
@@ -41,9 +37,7 @@ def test_without_a_stack_nobody_is_asked_and_the_first_week_has_nothing_before(
         assert absent not in page
 
 
-def test_a_trip_of_a_clock_that_was_wrong_does_not_hide_the_others(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_trip_of_a_clock_that_was_wrong_does_not_hide_the_others(spark, tmp_path):
     # Given the trips of some weeks, and one of 1971
     given = datasets(tmp_path)[:4]
     with (tmp_path / "trips.csv").open("a") as file:
@@ -61,9 +55,7 @@ def test_a_trip_of_a_clock_that_was_wrong_does_not_hide_the_others(
     assert "<svg" in page
 
 
-def test_corrections_odometers_and_the_week_before_are_in_the_report(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_corrections_odometers_and_the_week_before_are_in_the_report(spark, tmp_path):
     # Given two weeks of a vehicle, a trip that was corrected, and an odometer that goes backwards
     datasets(tmp_path)
     (tmp_path / "trips.csv").write_text(
@@ -97,7 +89,7 @@ def test_corrections_odometers_and_the_week_before_are_in_the_report(
 @pytest.mark.parametrize(
     "names", [["trips.csv", "fleet/notes.txt"], ["trips.csv", "report.html"], ["trips.csv", "report.html/a"]]
 )
-def test_nothing_of_somebodys_is_replaced(spark: SparkSession, tmp_path: Path, *, names: list[str]) -> None:
+def test_nothing_of_somebodys_is_replaced(spark, tmp_path, *, names):
     # Given files of somebody's in the folder that is named for the report
     datasets(tmp_path)
     for name in names:
@@ -121,9 +113,7 @@ def test_nothing_of_somebodys_is_replaced(spark: SparkSession, tmp_path: Path, *
         ("--week 2024-W10 --max-rejects some", "some"),
     ],
 )
-def test_arguments_that_do_not_go_together_start_nothing(
-    capsys: pytest.CaptureFixture[str], words: str, why: str
-) -> None:
+def test_arguments_that_do_not_go_together_start_nothing(capsys, words, why):
     with pytest.raises(SystemExit) as ended:
         JOB.main(["--trips", "a", "--output", "nowhere", *words.split()])
     assert ended.value.code == 2

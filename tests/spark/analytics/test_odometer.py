@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from examples.fleet.analytics.odometer import findings, readings, within
@@ -11,7 +10,7 @@ from examples.fleet.analytics.telemetry import TRIPS
 from examples.fleet.analytics.weeks import SECONDS, Period, label, monday, week_of
 
 
-def test_readings_are_compared_with_all_trips_between_them(spark: SparkSession) -> None:
+def test_readings_are_compared_with_all_trips_between_them(spark):
     # Given a vehicle whose second trip has no reading; then one within the tolerance, one beyond, one back
     shown = [(4, 10_000, 100_000), (5, 50_000, None), (6, 10_000, 160_000), (7, 10_000, 172_000)]
     shown += [(8, 10_000, 184_001), (9, 1_000, 184_000)]
@@ -37,7 +36,7 @@ def test_readings_are_compared_with_all_trips_between_them(spark: SparkSession) 
 COLUMNS = "fleet string, vehicle string, trips long, distance_m long, duration_s long"
 
 
-def test_vehicles_are_ranked_by_distance_then_by_trips_then_by_name(spark: SparkSession) -> None:
+def test_vehicles_are_ranked_by_distance_then_by_trips_then_by_name(spark):
     # Given vehicles of which some drove as far, and one that did not exist before
     vehicles = spark.createDataFrame(
         [("f", "b", 2, 100, SECONDS), ("f", "a", 2, 100, 0), ("e", "c", 3, 100, 0), ("f", "d", 1, 200, 0)],
@@ -55,7 +54,7 @@ def test_vehicles_are_ranked_by_distance_then_by_trips_then_by_name(spark: Spark
     assert [row["distance_m_before"] for row in rows] == [None, None, None, 50]
 
 
-def test_nobody_drove_and_nothing_was_before(spark: SparkSession) -> None:
+def test_nobody_drove_and_nothing_was_before(spark):
     # Given a vehicle that did not drive, when it is ranked, then it has no share of nothing
     (row,) = rank(spark.createDataFrame([("f", "a", 0, 0, 0)], COLUMNS), None, 1).collect()
     assert (row["rank"], row["distance_share"], row["trips_before"]) == (1, None, None)
@@ -73,7 +72,7 @@ MOMENTS = {
 """Moments at the turn of a year, and their weeks."""
 
 
-def test_weeks_are_those_of_iso_8601_in_utc(spark: SparkSession) -> None:
+def test_weeks_are_those_of_iso_8601_in_utc(spark):
     moments = spark.createDataFrame([(moment,) for moment in MOMENTS], "moment string")
     found = moments.select("moment", F.col("moment").cast("timestamp").alias("at"))
 
@@ -84,7 +83,7 @@ def test_weeks_are_those_of_iso_8601_in_utc(spark: SparkSession) -> None:
     assert {moment: label(week) for moment, week in weeks.items()} == MOMENTS
 
 
-def test_a_period_holds_its_weeks(spark: SparkSession) -> None:
+def test_a_period_holds_its_weeks(spark):
     week = date(2024, 3, 4)
     periods = (Period(), Period(week), Period(last=week), Period(week, week))
     weeks = [(1, date(2024, 2, 26)), (2, week), (3, date(2024, 3, 11)), (4, None)]

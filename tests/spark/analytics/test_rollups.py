@@ -58,7 +58,7 @@ def vehicles(spark: SparkSession, weeks: DataFrame) -> DataFrame:
     return fleet.vehicle_totals(weeks, WEEK10, asked).cache()
 
 
-def test_fill_ups_do_not_multiply_trips(weeks: DataFrame, spark: SparkSession) -> None:
+def test_fill_ups_do_not_multiply_trips(weeks, spark):
     # Given a vehicle with two trips and two fill-ups in a week, when all is added up
     # Then each is counted once, and a week with only one of both has zeros for the other
     expected = spark.createDataFrame(
@@ -75,9 +75,7 @@ def test_fill_ups_do_not_multiply_trips(weeks: DataFrame, spark: SparkSession) -
     assertDataFrameEqual(weeks, expected)
 
 
-def test_the_books_have_every_vehicle_and_only_the_periods_sums(
-    vehicles: DataFrame, spark: SparkSession
-) -> None:
+def test_the_books_have_every_vehicle_and_only_the_periods_sums(vehicles, spark):
     # Given the weeks of before and after, and a vehicle that never sent anything, when the totals are made
     # Then all vehicles are in them, with what they did in week 10
     expected = spark.createDataFrame(
@@ -93,9 +91,7 @@ def test_the_books_have_every_vehicle_and_only_the_periods_sums(
     assertDataFrameEqual(vehicles, expected)
 
 
-def test_a_fleets_ratios_follow_from_its_sums(
-    weeks: DataFrame, vehicles: DataFrame, spark: SparkSession
-) -> None:
+def test_a_fleets_ratios_follow_from_its_sums(weeks, vehicles, spark):
     # Given week 10, when the fleets are rolled up
     by_week = fleet.fleet_weeks(weeks.where(WEEK10.holds("week")), vehicles)
     by_fleet = fleet.fleets(vehicles, 1)
@@ -112,7 +108,7 @@ def test_a_fleets_ratios_follow_from_its_sums(
     assertDataFrameEqual(by_fleet, expected.drop("week"))
 
 
-def test_a_vehicle_without_fill_ups_does_not_drive_on_nothing(spark: SparkSession) -> None:
+def test_a_vehicle_without_fill_ups_does_not_drive_on_nothing(spark):
     # Given two vehicles that drove as far, of which one reports fill-ups
     weeks = spark.createDataFrame(
         [("f", "a", W10, 1, 100_000, 3_600, 1, 6_000, 900), ("f", "b", W10, 1, 100_000, 3_600, 0, 0, 0)],
@@ -126,7 +122,7 @@ def test_a_vehicle_without_fill_ups_does_not_drive_on_nothing(spark: SparkSessio
         assert [(row["fuelled_m"], row["l_per_100km"]) for row in rolled.collect()] == [(100_000, 6.0)]
 
 
-def test_the_missing_have_their_reasons(vehicles: DataFrame, spark: SparkSession) -> None:
+def test_the_missing_have_their_reasons(vehicles, spark):
     # Given a north that was not asked, and a south of which one failed, one said nothing, one was not known
     answers = spark.createDataFrame(
         [
@@ -152,7 +148,7 @@ def test_the_missing_have_their_reasons(vehicles: DataFrame, spark: SparkSession
     assertDataFrameEqual(missing, expected)
 
 
-def test_a_vehicle_that_answered_and_did_not_drive_is_idle(vehicles: DataFrame, spark: SparkSession) -> None:
+def test_a_vehicle_that_answered_and_did_not_drive_is_idle(vehicles, spark):
     # Given that all of the north answered
     said = [("north", name, "answered", None, None, None, None, None) for name in ("n1", "n2")]
 

@@ -77,7 +77,7 @@ def case(
     return Case(code, json.loads(out.getvalue().splitlines()[-1]), by_id, datasets, told)
 
 
-def test_each_finding_is_found_and_none_is_invented(world: World, case: Case) -> None:
+def test_each_finding_is_found_and_none_is_invented(world, case):
     # Given sound batches of every state, and batches with one thing wrong each
     # When they are audited
     rows = case.datasets["findings"]
@@ -89,7 +89,7 @@ def test_each_finding_is_found_and_none_is_invented(world: World, case: Case) ->
     assert len(found) == len(world.expected)
 
 
-def test_the_detail_says_what_contradicts_what(case: Case) -> None:
+def test_the_detail_says_what_contradicts_what(case):
     # Given what was planted, when it is found, then the detail says how it is wrong
     details: dict[str, set[str]] = {}
     for row in case.datasets["findings"]:
@@ -113,7 +113,7 @@ def test_the_detail_says_what_contradicts_what(case: Case) -> None:
     assert all('"word_id"' in detail for detail in shown)
 
 
-def test_totals_are_what_the_leaves_add_up_to(world: World, case: Case) -> None:
+def test_totals_are_what_the_leaves_add_up_to(world, case):
     # Given the batches with totals that nobody has spoilt, one of them estimated
     tables = world.tables
     rows = [row for row in tables.memory.batches._rows.values() if row.batch_id in tables.left]
@@ -139,7 +139,7 @@ def test_totals_are_what_the_leaves_add_up_to(world: World, case: Case) -> None:
     assert any(one.startswith("cents: ") and one.endswith(" below") for one in details)
 
 
-def test_done_and_missing_are_what_the_ledger_says(world: World, case: Case) -> None:
+def test_done_and_missing_are_what_the_ledger_says(world, case):
     # Given the batches that nobody has spoilt, but for marks that were lost
     assert len(world.missing) > 100
 
@@ -162,7 +162,7 @@ def test_done_and_missing_are_what_the_ledger_says(world: World, case: Case) -> 
     assert done == {batch_id: status(batch_id, exact=True).done_min for batch_id in done}
 
 
-def test_the_verdict_says_what_is_worst(world: World, case: Case) -> None:
+def test_the_verdict_says_what_is_worst(world, case):
     # Given what was planted
     by_kind: dict[str, set[str]] = {}
     spoilt = set()
@@ -182,7 +182,7 @@ def test_the_verdict_says_what_is_worst(world: World, case: Case) -> None:
     assert judged == {"sound", "counted"}
 
 
-def test_age_and_rate_come_from_the_row(case: Case) -> None:
+def test_age_and_rate_come_from_the_row(case):
     # Given an open batch of 64 items, all done, created a day before the export
     row = next(
         row for row in case.batches.values() if (row["items"], row["state"], row["done"]) == (64, "open", 64)
@@ -197,7 +197,7 @@ def test_age_and_rate_come_from_the_row(case: Case) -> None:
     assert [(row["age"], row["rate"]) for row in ended] == [(40, 0.75)]
 
 
-def test_exit_code_and_summary_say_what_the_datasets_say(world: World, case: Case) -> None:
+def test_exit_code_and_summary_say_what_the_datasets_say(world, case):
     # Given that something is wrong, when the job ends, then its exit code says so, and its summary what
     summary, batches = case.summary, case.batches.values()
     assert (case.code, summary["ok"], summary["batches"]) == (1, False, len(batches))
@@ -211,7 +211,7 @@ def test_exit_code_and_summary_say_what_the_datasets_say(world: World, case: Cas
     assert summary["words"] == len(world.tables.words) == len(case.datasets["snapshot/words"])
 
 
-def test_people_are_told_what_is_wrong_and_where_to_look(world: World, case: Case) -> None:
+def test_people_are_told_what_is_wrong_and_where_to_look(world, case):
     # Given batches with more findings and with fewer, when they are audited
     found = Counter(batch_id for batch_id, *_, wrong in world.expected if wrong and batch_id in case.batches)
 
@@ -230,7 +230,7 @@ def test_people_are_told_what_is_wrong_and_where_to_look(world: World, case: Cas
     ]
 
 
-def test_no_dataset_holds_a_salt(world: World, case: Case) -> None:
+def test_no_dataset_holds_a_salt(world, case):
     # Given the salts of all batches, when the datasets are read, then none is in them, in no form
     salts = {batch.salt for batch in world.tables.memory.batches._rows.values()}
     written = str(case.datasets)

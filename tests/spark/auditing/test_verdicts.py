@@ -2,11 +2,9 @@
 
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
-from pyspark.sql import SparkSession
 
 from bench.spark_audit import PARTITIONS, audited, wrongly_told
 from fanin.domain.marks import Done
@@ -19,7 +17,7 @@ from tests.spark.setting import setting
 from tests.spark.tables import Tables
 
 
-def test_a_batch_with_most_of_the_words_is_no_single_task(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_batch_with_most_of_the_words_is_no_single_task(spark, tmp_path):
     # Given small batches, and one with most of the words
     tables = Tables()
     for items in (*[70] * 40, 64 * 300):
@@ -49,9 +47,7 @@ def test_a_batch_with_most_of_the_words_is_no_single_task(spark: SparkSession, t
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(2, 27))
-def test_the_audit_agrees_with_the_ledger_for_many_seeds(
-    spark: SparkSession, tmp_path: Path, seed: int
-) -> None:
+def test_the_audit_agrees_with_the_ledger_for_many_seeds(spark, tmp_path, seed):
     # Given batches that the ledger has worked on
     random, tables = Random(seed), Tables()  # noqa: S311
     batches = played(tables, random, DEEP)
@@ -85,7 +81,7 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("as_deployed")
-def test_ten_million_words_are_audited_as_planted(spark: SparkSession) -> None:
+def test_ten_million_words_are_audited_as_planted(spark):
     # Given an export of 10,000,000 words of level 0, with three kinds of findings planted in it
     # When it is audited, what is shuffled in as many parts as in the bench
     with setting(spark, "spark.sql.shuffle.partitions", str(PARTITIONS)):
@@ -106,7 +102,7 @@ def signed(word: int) -> int:
     return word - (word >> 63 << 64)
 
 
-def test_root_last_words_and_their_edges_are_those_of_the_tree(spark: SparkSession) -> None:
+def test_root_last_words_and_their_edges_are_those_of_the_tree(spark):
     rows = spark.createDataFrame([(n,) for n in SIZES], "items long")
 
     found = {row["items"]: row for row in with_trees(rows).collect()}
@@ -120,6 +116,6 @@ def test_root_last_words_and_their_edges_are_those_of_the_tree(spark: SparkSessi
         assert len(found[n]["lasts"]) == TOP + 1
 
 
-def test_a_batch_without_items_has_no_root(spark: SparkSession) -> None:
+def test_a_batch_without_items_has_no_root(spark):
     (row,) = with_trees(spark.createDataFrame([(0,)], "items long")).collect()
     assert row["root"] is None

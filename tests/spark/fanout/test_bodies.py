@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,7 +44,7 @@ def parquet(frame: DataFrame, folder: Path) -> Dataset:
     return Dataset(str(folder / "rows"))
 
 
-def test_a_parquet_row_is_sent_as_an_object_with_its_nulls(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_parquet_row_is_sent_as_an_object_with_its_nulls(spark, tmp_path):
     rows = spark.createDataFrame(
         [(1, "a", [1, 2]), (2, None, None)], "id long, `the.name` string, list array<int>"
     )
@@ -59,9 +58,7 @@ def test_a_parquet_row_is_sent_as_an_object_with_its_nulls(spark: SparkSession, 
     assert left == []
 
 
-def test_a_column_may_be_the_body_and_rows_without_one_are_left_out(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_column_may_be_the_body_and_rows_without_one_are_left_out(spark, tmp_path):
     large = "x" * REQUEST_BYTES
     rows = spark.createDataFrame([(1, "a"), (2, None), (3, ""), (4, large), (5, "☂")], "id long, text string")
 
@@ -77,16 +74,14 @@ def test_a_column_may_be_the_body_and_rows_without_one_are_left_out(
 
 
 @pytest.mark.parametrize(("size", "sent"), [(0, 1), (1, 0)])
-def test_the_largest_body_is_counted_in_bytes(
-    spark: SparkSession, tmp_path: Path, size: int, sent: int
-) -> None:
+def test_the_largest_body_is_counted_in_bytes(spark, tmp_path, size, sent):
     text = "☂" * ((REQUEST_BYTES - 256) // 3) + "x" * ((REQUEST_BYTES - 256) % 3 + size)
     dataset = parquet(spark.createDataFrame([(text,)], "text string"), tmp_path)
 
     assert len(split(spark, dataset, "text")[0]) == sent
 
 
-def test_malformed_lines_of_csv_are_left_out(spark: SparkSession, any_ansi: None, tmp_path: Path) -> None:
+def test_malformed_lines_of_csv_are_left_out(spark, any_ansi, tmp_path):
     # Given a CSV file with quoted commas and quotes, lines too short and too long, and a bad number
     file = tmp_path / "rows.csv"
     file.write_text('id,name,n\n1,"a, ""b""",5\n2,short\n3,long,6,7\n4,not a number,x\n5,,8\n')
@@ -100,7 +95,7 @@ def test_malformed_lines_of_csv_are_left_out(spark: SparkSession, any_ansi: None
     assert left == [("2,short", "malformed"), ("3,long,6,7", "malformed"), ("4,not a number,x", "malformed")]
 
 
-def test_csv_without_a_schema_is_text(spark: SparkSession, tmp_path: Path) -> None:
+def test_csv_without_a_schema_is_text(spark, tmp_path):
     (tmp_path / "rows.csv").write_text("id,when\n007,2026-11-21\n")
 
     sent, _ = split(spark, Dataset(tmp_path / "rows.csv", "csv"))
@@ -108,9 +103,7 @@ def test_csv_without_a_schema_is_text(spark: SparkSession, tmp_path: Path) -> No
     assert [json.loads(body) for body in sent] == [{"id": "007", "when": "2026-11-21"}]
 
 
-def test_of_a_column_of_files_and_folders_the_folder_s_value_is_sent(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_of_a_column_of_files_and_folders_the_folder_s_value_is_sent(spark, tmp_path):
     spark.createDataFrame([(4, "a")], "n int, z string").write.parquet(f"{tmp_path}/in/n=3")
 
     sent, left = split(spark, Dataset(f"{tmp_path}/in"))
@@ -118,9 +111,7 @@ def test_of_a_column_of_files_and_folders_the_folder_s_value_is_sent(
     assert ([json.loads(body) for body in sent], left) == ([{"n": 3, "z": "a"}], [])
 
 
-def test_numbers_of_csv_that_are_not_finite_are_left_out(
-    spark: SparkSession, any_ansi: None, tmp_path: Path
-) -> None:
+def test_numbers_of_csv_that_are_not_finite_are_left_out(spark, any_ansi, tmp_path):
     # Given cells that JSON has no number for, between others that Java takes for numbers
     lines = [f'{cell},"a,""b"""' for cell in ("1e999", "-1e999", "NaN", "nan", "Inf", "-Infinity")]
     file = tmp_path / "rows.csv"
@@ -138,7 +129,7 @@ def test_numbers_of_csv_that_are_not_finite_are_left_out(
     assert left == sorted((line, "malformed") for line in [*lines, "3,4,5", "nothing,b"])
 
 
-def test_a_number_that_is_not_finite_says_so(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_number_that_is_not_finite_says_so(spark, tmp_path):
     (tmp_path / "rows.csv").write_text("n;x\n1; 1e39\n2;1e38\n")
     dataset = Dataset(tmp_path / "rows.csv", schema="n int, X float", delimiter=";", quote="")
 
@@ -148,7 +139,7 @@ def test_a_number_that_is_not_finite_says_so(spark: SparkSession, tmp_path: Path
     assert left["detail"] == "a number is not finite, or too large for its column's type"
 
 
-def test_numbers_of_parquet_that_are_not_finite_are_sent_as_text(spark: SparkSession, tmp_path: Path) -> None:
+def test_numbers_of_parquet_that_are_not_finite_are_sent_as_text(spark, tmp_path):
     rows = spark.sql("SELECT double('NaN') AS a, double('Infinity') AS b, float('-Infinity') AS c")
 
     (sent,), _ = split(spark, parquet(rows, tmp_path))
@@ -156,7 +147,7 @@ def test_numbers_of_parquet_that_are_not_finite_are_sent_as_text(spark: SparkSes
     assert json.loads(sent) == {"a": "NaN", "b": "Infinity", "c": "-Infinity"}
 
 
-def test_line_breaks_within_quotes(spark: SparkSession, tmp_path: Path) -> None:
+def test_line_breaks_within_quotes(spark, tmp_path):
     (tmp_path / "rows.csv").write_text('id,text\n1,"two\n\nlines, really"\n2,one\n')
 
     sent, left = split(spark, Dataset(tmp_path / "rows.csv", "csv", multiline=True), "text")
@@ -164,7 +155,7 @@ def test_line_breaks_within_quotes(spark: SparkSession, tmp_path: Path) -> None:
     assert (sent, left) == (["one", "two\n\nlines, really"], [])
 
 
-def test_times_keep_their_microseconds(spark: SparkSession, tmp_path: Path) -> None:
+def test_times_keep_their_microseconds(spark, tmp_path):
     rows = spark.sql(
         "SELECT TIMESTAMP '2026-11-21 18:00:00.123456' AS at,"
         " TIMESTAMP_NTZ '2026-11-21 18:00:00.000001' AS local"
@@ -177,7 +168,7 @@ def test_times_keep_their_microseconds(spark: SparkSession, tmp_path: Path) -> N
     assert json.loads(sent) == {"at": "2026-11-21T18:00:00.123456Z", "local": "2026-11-21T18:00:00.000001"}
 
 
-def test_bytes_of_another_encoding_are_left_out(spark: SparkSession, tmp_path: Path) -> None:
+def test_bytes_of_another_encoding_are_left_out(spark, tmp_path):
     # Given a line of Latin-1 among lines of UTF-8, one of which has the very character that Java puts there
     lines = ["id,name", "1,Zoé", "2,\ufffd"]
     (tmp_path / "utf8.csv").write_text("\n".join(lines))
@@ -193,9 +184,7 @@ def test_bytes_of_another_encoding_are_left_out(spark: SparkSession, tmp_path: P
     assert sent == ["ZÃ¼rich", "café"]
 
 
-def test_text_of_parquet_that_is_not_utf8_is_left_out_wherever_it_is(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_text_of_parquet_that_is_not_utf8_is_left_out_wherever_it_is(spark, tmp_path):
     # Given text of Latin-1 in a column, an array, a structure, and the keys and values of a map
     good, bad = (text.encode("latin-1") for text in ("good", "Gr\xfc\xdfe"))
     words = [[bad if at == place else good for at in range(5)] for place in range(6)]
@@ -221,9 +210,7 @@ def test_text_of_parquet_that_is_not_utf8_is_left_out_wherever_it_is(
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp", "binary", "array<int>", "struct<a: int>"])
-def test_a_map_whose_keys_json_has_no_form_for_is_refused(
-    spark: SparkSession, tmp_path: Path, kind: str
-) -> None:
+def test_a_map_whose_keys_json_has_no_form_for_is_refused(spark, tmp_path, kind):
     rows = spark.createDataFrame([], f"id long, deep array<struct<by: map<{kind}, int>>>")
     dataset = parquet(rows, tmp_path)
 
@@ -234,9 +221,7 @@ def test_a_map_whose_keys_json_has_no_form_for_is_refused(
     assert split(spark, dataset, "id") == ([], [])
 
 
-def test_keys_of_maps_that_are_numbers_are_sent_as_they_are_written(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_keys_of_maps_that_are_numbers_are_sent_as_they_are_written(spark, tmp_path):
     rows = spark.sql("SELECT map(1, 'a') AS whole, map(1.50, 'b') AS decimal, map(true, 'c') AS flag")
 
     (sent,), _ = split(spark, parquet(rows, tmp_path))
@@ -245,7 +230,7 @@ def test_keys_of_maps_that_are_numbers_are_sent_as_they_are_written(
 
 
 @pytest.mark.parametrize("encoding", ["windows-1252", "utf-16"])
-def test_other_encodings(spark: SparkSession, tmp_path: Path, encoding: str) -> None:
+def test_other_encodings(spark, tmp_path, encoding):
     (tmp_path / "rows.csv").write_bytes("id,naïve\n1,“x”\n".encode(encoding))
     (tmp_path / "rows.json").write_bytes('{"naïve": "“x”"}'.encode(encoding))
 
@@ -254,7 +239,7 @@ def test_other_encodings(spark: SparkSession, tmp_path: Path, encoding: str) -> 
         assert split(spark, dataset, "naïve") == (["“x”"], [])
 
 
-def test_a_line_of_json_in_another_encoding_is_left_out(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_line_of_json_in_another_encoding_is_left_out(spark, tmp_path):
     (tmp_path / "rows.json").write_bytes(b'{"a": "caf\xe9"}\n{"a": "b"}\n')
 
     assert split(spark, Dataset(tmp_path / "rows.json")) == (
@@ -264,7 +249,7 @@ def test_a_line_of_json_in_another_encoding_is_left_out(spark: SparkSession, tmp
     assert split(spark, Dataset(tmp_path / "rows.json", encoding="latin-1"), "a") == (["b", "café"], [])
 
 
-def test_a_line_of_json_is_sent_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_line_of_json_is_sent_as_it_is(spark, tmp_path):
     # Given numbers that no double holds, an order of keys, nulls, and lines that are empty or no objects
     good = ['{"n": 123456789012345678901234567890, "b": null, "a": 1.10}', "{}"]
     bad = ["[1]", '"text"', '{"a": ', "nonsense", "null", '{"a":1}{"b":2}', '{"a":1} junk', "{'a': 1}"]
@@ -277,7 +262,7 @@ def test_a_line_of_json_is_sent_as_it_is(spark: SparkSession, tmp_path: Path) ->
     assert left == sorted((line, "malformed") for line in bad)
 
 
-def test_a_field_of_json_may_be_the_body(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_field_of_json_may_be_the_body(spark, tmp_path):
     (tmp_path / "rows.json").write_text(
         '{"the name": "a"}\n{"other": 1}\n{"the name": {"deep": [1]}}\n{"it\'s": 1.10}'
     )
@@ -289,7 +274,7 @@ def test_a_field_of_json_may_be_the_body(spark: SparkSession, tmp_path: Path) ->
     assert split(spark, Dataset(tmp_path / "rows.json"), "it's")[0] == ["1.10"]
 
 
-def test_a_file_of_json_may_be_an_array(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_file_of_json_may_be_an_array(spark, tmp_path):
     (tmp_path / "array.json").write_text('[\n {"a": 1},\n {"a":\n 2}\n]\n')
     (tmp_path / "object.json").write_text('{\n"a": 3}')
     (tmp_path / "none.json").write_text("[ ]")
@@ -310,16 +295,14 @@ def test_a_file_of_json_may_be_an_array(spark: SparkSession, tmp_path: Path) -> 
         ({"schema": "id long"}, "a parquet dataset takes no schema"),
     ],
 )
-def test_a_dataset_that_cannot_be_read_is_refused(
-    spark: SparkSession, tmp_path: Path, dataset: dict[str, Any], message: str
-) -> None:
+def test_a_dataset_that_cannot_be_read_is_refused(spark, tmp_path, dataset, message):
     path = parquet(spark.range(1), tmp_path).path
 
     with pytest.raises(InvalidRequest, match=message):
         read(spark, Dataset(**{"path": path, **dataset}), "missing")
 
 
-def test_a_frame_gets_its_rows_as_bodies(spark: SparkSession) -> None:
+def test_a_frame_gets_its_rows_as_bodies(spark):
     frame = spark.createDataFrame([(1, None)], "id long, name string")
 
     told = bodies.with_body(frame)
@@ -328,7 +311,7 @@ def test_a_frame_gets_its_rows_as_bodies(spark: SparkSession) -> None:
     assertDataFrameEqual(told, expected)
 
 
-def test_a_row_with_text_that_is_not_utf8_gets_no_body(spark: SparkSession) -> None:
+def test_a_row_with_text_that_is_not_utf8_gets_no_body(spark):
     frame = spark.sql(
         "SELECT CAST(X'63616665' AS STRING) AS text UNION ALL SELECT CAST(X'636166e9' AS STRING)"
     )

@@ -40,7 +40,7 @@ def never() -> tuple[DataFrame, None]:
     [(0, 1), (1, 7), (1_003, 5)],
     ids=["empty", "one row of seven partitions", "many"],
 )
-def test_ordinals_are_contiguous(spark: SparkSession, tmp_path: Path, rows: int, partitions: int) -> None:
+def test_ordinals_are_contiguous(spark, tmp_path, rows, partitions):
     frame = spark.range(0, rows, 1, partitions).withColumnRenamed("id", "value")
 
     numbered = staged(spark, tmp_path, frame)
@@ -49,7 +49,7 @@ def test_ordinals_are_contiguous(spark: SparkSession, tmp_path: Path, rows: int,
     assertDataFrameEqual(numbered.select("value"), frame)
 
 
-def test_the_rows_of_a_driver_that_died_are_not_used(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_rows_of_a_driver_that_died_are_not_used(spark, tmp_path):
     # Given an attempt that was written, but not counted
     (tmp_path / "rows-dead").mkdir()
     spark.range(5).withColumn(PART, F.lit(0)).write.mode("overwrite").parquet(str(tmp_path / "rows-dead"))
@@ -59,7 +59,7 @@ def test_the_rows_of_a_driver_that_died_are_not_used(spark: SparkSession, tmp_pa
     assert stage(spark, str(tmp_path), SOURCE, never).rows == 3
 
 
-def test_of_two_drivers_the_first_to_finish_counts_for_both(spark: SparkSession, tmp_path: Path) -> None:
+def test_of_two_drivers_the_first_to_finish_counts_for_both(spark, tmp_path):
     # Given a driver that finishes while another is still making its rows
     def make() -> tuple[DataFrame, None]:
         faster.append(stage(spark, str(tmp_path), SOURCE, lambda: (spark.range(4), None)))
@@ -71,14 +71,14 @@ def test_of_two_drivers_the_first_to_finish_counts_for_both(spark: SparkSession,
     assert [stage(spark, str(tmp_path), SOURCE, make)] == faster
 
 
-def test_a_folder_belongs_to_one_input(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_belongs_to_one_input(spark, tmp_path):
     staged(spark, tmp_path, spark.range(3))
 
     with pytest.raises(InvalidRequest, match="the staging of another input"):
         stage(spark, str(tmp_path), {**SOURCE, "body": "x"}, never)
 
 
-def test_a_folder_belongs_to_the_data_that_it_was_made_of(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_belongs_to_the_data_that_it_was_made_of(spark, tmp_path):
     # Given rows of yesterday's data
     yesterday, today = ({"files": 1, "bytes": 9, "digest": digest * 64} for digest in "ab")
     first = stage(spark, str(tmp_path), SOURCE, lambda: (spark.range(3), yesterday), data=lambda: yesterday)
@@ -94,7 +94,7 @@ def test_a_folder_belongs_to_the_data_that_it_was_made_of(spark: SparkSession, t
         assert stage(spark, str(tmp_path), SOURCE, never, data=lambda data=data: data) == first
 
 
-def test_data_that_changes_while_it_is_staged_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
+def test_data_that_changes_while_it_is_staged_is_noticed(spark, tmp_path):
     before, now = {"digest": "a"}, {"digest": "b"}
 
     with pytest.raises(ServiceUnavailable, match="changed while it was staged"):
@@ -103,14 +103,12 @@ def test_data_that_changes_while_it_is_staged_is_noticed(spark: SparkSession, tm
 
 
 @pytest.mark.parametrize("name", ["_p", "_r", ORDINAL])
-def test_names_that_staging_uses_are_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_names_that_staging_uses_are_refused(spark, tmp_path, name):
     with pytest.raises(InvalidRequest, match=f"'{name}' cannot be staged"):
         staged(spark, tmp_path, spark.range(3).withColumnRenamed("id", name))
 
 
-def test_rows_that_the_file_system_lost_are_noticed(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_the_file_system_lost_are_noticed(spark, tmp_path, monkeypatch):
     # Given a file system that loses the first row of what is written
     counts = staging._counts
 
@@ -127,9 +125,7 @@ def test_rows_that_the_file_system_lost_are_noticed(
     assert_contiguous(staged(spark, tmp_path, spark.range(4)), 4)
 
 
-def test_a_row_has_the_same_ordinal_at_every_reading(
-    spark: SparkSession, as_deployed: None, tmp_path: Path
-) -> None:
+def test_a_row_has_the_same_ordinal_at_every_reading(spark, as_deployed, tmp_path):
     # Given rows behind a shuffle that adaptive execution may cut differently each time
     frame = spark.range(2_000).repartition(4, F.rand()).select("id", (F.col("id") % 7).alias("mod"))
     first = staged(spark, tmp_path, frame)
@@ -146,5 +142,5 @@ def test_a_row_has_the_same_ordinal_at_every_reading(
 
 
 @pytest.mark.soak
-def test_ten_thousand_empty_partitions(spark: SparkSession, tmp_path: Path) -> None:
+def test_ten_thousand_empty_partitions(spark, tmp_path):
     assert_contiguous(staged(spark, tmp_path, spark.range(0, 10, 1, 10_000)), 10)

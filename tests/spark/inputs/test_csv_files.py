@@ -4,11 +4,8 @@ import gzip
 import lzma
 import zlib
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs import csv_files
@@ -19,7 +16,7 @@ from fanin.spark.runtime.unreadable import LINE
 from tests.spark.datasets import opened
 
 
-def test_columns_are_taken_by_the_name_that_each_file_gives_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_columns_are_taken_by_the_name_that_each_file_gives_them(spark, tmp_path):
     # Given files of one folder with other columns, in another order, and of another case
     (tmp_path / "a.csv").write_text("item,note\na,x\n")
     (tmp_path / "b.csv").write_text("note,item\nx,b\n")
@@ -38,7 +35,7 @@ def test_columns_are_taken_by_the_name_that_each_file_gives_them(spark: SparkSes
     ]
 
 
-def test_quotes_are_those_of_rfc_4180(spark: SparkSession, tmp_path: Path) -> None:
+def test_quotes_are_those_of_rfc_4180(spark, tmp_path):
     # Given reasons with commas, quotes and line breaks within quotes, the last without the option
     (tmp_path / "a.csv").write_text(
         'reason,item\n"late, and ""torn"", too",a\n"two\n\nlines, ""here""",b\n,c\n5" pipe,d\n6" pipe,e\n'
@@ -53,7 +50,7 @@ def test_quotes_are_those_of_rfc_4180(spark: SparkSession, tmp_path: Path) -> No
     ]
 
 
-def test_line_ends_within_quotes_stay_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+def test_line_ends_within_quotes_stay_as_they_are(spark, tmp_path):
     # Given files whose lines end in each way, with each way within quotes, also in a header, and packed
     ways = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
     texts = {f"{a} in {b}": (one, other) for a, one in ways.items() for b, other in ways.items()}
@@ -82,9 +79,7 @@ def test_line_ends_within_quotes_stay_as_they_are(spark: SparkSession, tmp_path:
         ("packed.csv.deflate", 'item,c\r\na,"5\nx"\r\nb,6\r\n', {}),
     ],
 )
-def test_line_ends_are_not_mistaken(
-    spark: SparkSession, tmp_path: Path, name: str, text: str, dialect: dict[str, Any]
-) -> None:
+def test_line_ends_are_not_mistaken(spark, tmp_path, name, text, dialect):
     packed = name.endswith("deflate")
     (tmp_path / name).write_bytes(zlib.compress(text.encode()) if packed else text.encode())
 
@@ -93,7 +88,7 @@ def test_line_ends_are_not_mistaken(
     assert [row[1] for row in rows] == ["5\nx", "6"]
 
 
-def test_a_mark_of_the_byte_order_is_not_part_of_a_name(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_mark_of_the_byte_order_is_not_part_of_a_name(spark, tmp_path):
     (tmp_path / "a.csv").write_text("\ufeffitem\na\n")
     (tmp_path / "b.csv").write_text('\ufeffitem,reason\nb,"two\nlines"\n')
     (tmp_path / "c.json").write_text('\ufeff{"item": "c"}\n')
@@ -102,7 +97,7 @@ def test_a_mark_of_the_byte_order_is_not_part_of_a_name(spark: SparkSession, tmp
     assert opened(spark, tmp_path / "c.json") == [("c", None)]
 
 
-def test_other_dialects(spark: SparkSession, tmp_path: Path) -> None:
+def test_other_dialects(spark, tmp_path):
     (tmp_path / "a.csv").write_text("item§reason\na§'it^'s; \"so\"'\n")
     (tmp_path / "b.csv").write_text('item\treason\nb\t5" pipe\n')
 
@@ -110,7 +105,7 @@ def test_other_dialects(spark: SparkSession, tmp_path: Path) -> None:
     assert opened(spark, tmp_path / "b.csv", delimiter="\t", quote="") == [("b", '5" pipe')]
 
 
-def test_lines_with_too_few_or_too_many_columns_cannot_be_read(spark: SparkSession, tmp_path: Path) -> None:
+def test_lines_with_too_few_or_too_many_columns_cannot_be_read(spark, tmp_path):
     (tmp_path / "a.csv").write_text("item,reason\na\nb,torn, badly\nc,\n")
     assert opened(spark, tmp_path / "a.csv") == [("c", None), "a", "b,torn, badly"]
 
@@ -123,21 +118,19 @@ def test_lines_with_too_few_or_too_many_columns_cannot_be_read(spark: SparkSessi
         ("item,reason,Item\na,b,c\n", "has the column 'item' twice"),
     ],
 )
-def test_what_would_be_read_wrongly_is_refused(
-    spark: SparkSession, tmp_path: Path, text: str, why: str
-) -> None:
+def test_what_would_be_read_wrongly_is_refused(spark, tmp_path, text, why):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InvalidRequest, match=why):
         opened(spark, tmp_path / "a.csv")
 
 
-def test_a_column_may_have_the_name_that_looks_divided(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_column_may_have_the_name_that_looks_divided(spark, tmp_path):
     (tmp_path / "a.csv").write_text("item;reason\na;b\n")
     given = Dataset(str(tmp_path), "csv", delimiter=",")
     assert open_input(spark, given, fields=[]).rows.columns[0] == "item;reason"
 
 
-def test_types_are_of_the_columns_that_they_name(spark: SparkSession, tmp_path: Path) -> None:
+def test_types_are_of_the_columns_that_they_name(spark, tmp_path):
     (tmp_path / "a.csv").write_text("n,item\n5,a\n")
     (tmp_path / "b.csv").write_text("item,n\nb,x\n")
     given = Dataset(tmp_path, "csv", schema="item string, N int")
@@ -161,9 +154,7 @@ def test_types_are_of_the_columns_that_they_name(spark: SparkSession, tmp_path: 
     ],
     ids=["latin", "utf-16", "utf-16 without mark", "xz", "gzip", "xz by name"],
 )
-def test_a_header_that_is_not_text_is_refused_with_what_to_do(
-    spark: SparkSession, tmp_path: Path, name: str, content: bytes
-) -> None:
+def test_a_header_that_is_not_text_is_refused_with_what_to_do(spark, tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
 
     with pytest.raises(
@@ -172,7 +163,7 @@ def test_a_header_that_is_not_text_is_refused_with_what_to_do(
         opened(spark, tmp_path / name, "csv")
 
 
-def test_headers_that_differ_in_bytes_of_their_encoding_are_two(spark: SparkSession, tmp_path: Path) -> None:
+def test_headers_that_differ_in_bytes_of_their_encoding_are_two(spark, tmp_path):
     # Given two files of Latin-1 whose headers would be the same text if they were read as UTF-8
     (tmp_path / "1.csv").write_bytes("item,ö\na,1\n".encode("latin-1"))
     (tmp_path / "2.csv").write_bytes("ö,item\n2,b\n".encode("latin-1"))
@@ -185,9 +176,7 @@ def test_headers_that_differ_in_bytes_of_their_encoding_are_two(spark: SparkSess
 
 
 @pytest.mark.parametrize("dialect", [Dialect(), Dialect(quote="'", escape="^"), Dialect(encoding="latin-1")])
-def test_small_files_are_looked_through_as_spark_does(
-    spark: SparkSession, tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_files_are_looked_through_as_spark_does(spark, tmp_path, dialect, monkeypatch):
     # Given headers behind blank lines and marks, ends of lines of all kinds, quotes, and bytes of no encoding
     contents = [
         b"a,b\n1,2\n",

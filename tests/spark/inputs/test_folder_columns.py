@@ -1,9 +1,6 @@
 """Columns from names of folders, and names of columns, compared as the session does."""
 
-from pathlib import Path
-
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import Dataset
@@ -14,15 +11,13 @@ from tests.spark.datasets import parquet
 from tests.spark.setting import setting
 
 
-def test_of_a_column_in_the_files_too_the_folder_has_the_value(spark: SparkSession, tmp_path: Path) -> None:
+def test_of_a_column_in_the_files_too_the_folder_has_the_value(spark, tmp_path):
     parquet(tmp_path / "day=3" / "x.parquet", day=[5], item=["a"])
     rows = open_input(spark, Dataset(tmp_path), fields=[]).rows
     assert [(row["day"], row["item"]) for row in rows.collect()] == [(3, "a")]
 
 
-def test_in_csv_it_is_refused_since_spark_would_shift_the_columns(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_in_csv_it_is_refused_since_spark_would_shift_the_columns(spark, tmp_path):
     (tmp_path / "Day=3").mkdir()
     (tmp_path / "Day=3" / "x.csv").write_text("day,item\n5,a\n")
     told = "the column Day is in the header of .*x.csv and in the names of its folders"
@@ -34,23 +29,21 @@ def test_in_csv_it_is_refused_since_spark_would_shift_the_columns(
     assert [(row["day"], row["item"]) for row in rows.collect()] == [("5", "a")]
 
 
-def test_names_are_compared_as_the_session_does(spark: SparkSession, tmp_path: Path) -> None:
+def test_names_are_compared_as_the_session_does(spark, tmp_path):
     parquet(tmp_path / "Day=3" / "x.parquet", day=[5])
     with setting(spark, "spark.sql.caseSensitive", "true"):
         rows = open_input(spark, Dataset(tmp_path), fields=[]).rows
         assert [(row["day"], row["Day"]) for row in rows.collect()] == [(5, 3)]
 
 
-def test_files_in_folders_and_files_with_the_column_may_be_together(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_files_in_folders_and_files_with_the_column_may_be_together(spark, tmp_path):
     parquet(tmp_path / "day=3" / "x.parquet", item=["a"])
     parquet(tmp_path / "y.parquet", day=[5], item=["b"])
     rows = open_input(spark, Dataset(tmp_path), fields=[]).rows
     assert sorted((row["item"], row["day"]) for row in rows.collect()) == [("a", 3), ("b", 5)]
 
 
-def test_files_are_told_apart_by_the_columns_of_their_folders() -> None:
+def test_files_are_told_apart_by_the_columns_of_their_folders():
     day, month, bare = (
         FoundFile(f"file:/in=1/{name}", 1, 1) for name in ("day=1/x", "m%3Dy=2/sub/day=1/x", "sub/x")
     )
@@ -63,7 +56,7 @@ def test_files_are_told_apart_by_the_columns_of_their_folders() -> None:
     assert _by_layout(day.path, [day]) == {(): [day]}
 
 
-def test_columns_get_the_names_that_a_job_knows(spark: SparkSession) -> None:
+def test_columns_get_the_names_that_a_job_knows(spark):
     frame = spark.createDataFrame([("a", 1, 2)], "ITEM string, `a.b` int, A int")
 
     assert with_names(frame, ["item", "reason"]).columns == ["item", "a.b", "A"]
@@ -71,7 +64,7 @@ def test_columns_get_the_names_that_a_job_knows(spark: SparkSession) -> None:
         assert with_names(frame, ["item"]).columns == ["ITEM", "a.b", "A"]
 
 
-def test_two_columns_of_one_name_are_refused(spark: SparkSession) -> None:
+def test_two_columns_of_one_name_are_refused(spark):
     with setting(spark, "spark.sql.caseSensitive", "true"):
         frame = spark.createDataFrame([("a", "b")], "item string, Item string")
         assert with_names(frame, ["item"]).columns == ["item", "Item"]
@@ -79,7 +72,7 @@ def test_two_columns_of_one_name_are_refused(spark: SparkSession) -> None:
         with_names(frame, ["item"])
 
 
-def test_a_name_is_found_and_quoted(spark: SparkSession) -> None:
+def test_a_name_is_found_and_quoted(spark):
     assert find_name(spark, ["The Name", "b"], "the name") == "The Name"
     assert find_name(spark, ["b"], "a") is None
     assert quoted("a`b.c") == "`a``b.c`"

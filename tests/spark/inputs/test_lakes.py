@@ -6,7 +6,6 @@ from threading import Barrier
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.listing import TableFolder, _Look, table_at
@@ -37,15 +36,13 @@ def iceberg(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("below", ["day=1", "day=1/old.parquet", "*", ".."])
-def test_files_of_a_delta_table_are_not_read_as_they_are(
-    spark: SparkSession, delta: Path, below: str
-) -> None:
+def test_files_of_a_delta_table_are_not_read_as_they_are(spark, delta, below):
     with pytest.raises(InvalidRequest, match="t is a table of Delta, whose files also hold rows"):
         opened(spark, f"{delta}/{below}".rstrip("/"), "parquet")
 
 
 @pytest.mark.parametrize("to", ["t/day=1", "t/day=1/old.parquet"])
-def test_a_link_into_a_delta_table_is_not_read_as_it_is(spark: SparkSession, delta: Path, to: str) -> None:
+def test_a_link_into_a_delta_table_is_not_read_as_it_is(spark, delta, to):
     link = delta.parent / "in" / "link"
     link.parent.mkdir()
     link.symlink_to(delta.parent / to)
@@ -54,18 +51,14 @@ def test_a_link_into_a_delta_table_is_not_read_as_it_is(spark: SparkSession, del
             opened(spark, path, "parquet")
 
 
-def test_a_folder_that_is_linked_into_a_delta_table_is_a_part_of_it(
-    spark: SparkSession, delta: Path, tmp_path: Path
-) -> None:
+def test_a_folder_that_is_linked_into_a_delta_table_is_a_part_of_it(spark, delta, tmp_path):
     parquet(tmp_path / "elsewhere" / "x.parquet", item=["deleted"])
     (delta / "day=2").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InvalidRequest, match="t is a table of Delta, whose files also hold rows"):
         opened(spark, delta / "day=2", "parquet")
 
 
-def test_folders_of_another_machine_are_looked_at_side_by_side(
-    spark: SparkSession, delta: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_of_another_machine_are_looked_at_side_by_side(spark, delta, monkeypatch):
     # Given folders of another machine, and two looks of which each waits for the other
     monkeypatch.setattr("fanin.spark.inputs.listing._LOCAL", "none here:")
     look, both, waiting = _Look.at, Barrier(2), iter(range(2))
@@ -83,14 +76,12 @@ def test_folders_of_another_machine_are_looked_at_side_by_side(
 
 
 @pytest.mark.parametrize("below", ["data", ".."])
-def test_files_of_an_iceberg_table_are_not_read_as_they_are(
-    spark: SparkSession, iceberg: Path, below: str
-) -> None:
+def test_files_of_an_iceberg_table_are_not_read_as_they_are(spark, iceberg, below):
     with pytest.raises(InvalidRequest, match="i is a table of Iceberg, whose files also hold rows"):
         opened(spark, f"{iceberg}/{below}".rstrip("/"), "parquet")
 
 
-def test_a_hudi_table_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_hudi_table_is_refused(spark, tmp_path):
     parquet(tmp_path / "a.parquet", item=["a"])
     (tmp_path / ".hoodie").mkdir()
     (tmp_path / ".hoodie" / "hoodie.properties").touch()
@@ -99,9 +90,7 @@ def test_a_hudi_table_is_refused(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("delta", "Delta"), ("iceberg", "Iceberg")])
-def test_a_real_table_of_which_a_row_was_deleted_is_not_read_as_files(
-    spark: SparkSession, name: str, kind: str
-) -> None:
+def test_a_real_table_of_which_a_row_was_deleted_is_not_read_as_files(spark, name, kind):
     # Given a table that delta-rs 1.6.6 or PyIceberg 0.12.0 has written, and from which it has deleted a row
     table = DATA / name
     files = [

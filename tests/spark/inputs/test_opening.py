@@ -19,7 +19,7 @@ from fanin.spark.runtime.failures import refused_storage
 from tests.spark.datasets import opened, parquet
 
 
-def test_schemas_of_all_files_are_merged(spark: SparkSession, tmp_path: Path) -> None:
+def test_schemas_of_all_files_are_merged(spark, tmp_path):
     parquet(tmp_path / "pq" / "1.parquet", item=["a"])
     parquet(tmp_path / "pq" / "2.parquet", Reason=["torn"], item=["b"])
     spark.createDataFrame([("a",)], "item string").write.orc(f"{tmp_path}/orc/one")
@@ -29,7 +29,7 @@ def test_schemas_of_all_files_are_merged(spark: SparkSession, tmp_path: Path) ->
     assert opened(spark, tmp_path / "orc", "orc") == [("a", None), ("b", "torn")]
 
 
-def test_files_of_the_same_schema_are_read_by_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_of_the_same_schema_are_read_by_it(spark, tmp_path):
     for number in (1, 2):
         parquet(tmp_path / f"{number}.parquet", item=["a"] * number, reason=["torn"] * number)
     (tmp_path / ".hidden").write_text("not Parquet")
@@ -43,7 +43,7 @@ def test_files_of_the_same_schema_are_read_by_it(spark: SparkSession, tmp_path: 
     assert (found.promised, found.rows.count(), found.columns) == (4, 4, ["item", "reason", "note"])
 
 
-def test_files_that_appear_while_a_folder_is_opened_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_that_appear_while_a_folder_is_opened_are_not_read(spark, tmp_path):
     parquet(tmp_path / "1.parquet", item=["a"])
     paths = [file.path for file in find_files(spark, str(tmp_path))]
     parquet(tmp_path / "2.parquet", item=["b"])
@@ -51,14 +51,14 @@ def test_files_that_appear_while_a_folder_is_opened_are_not_read(spark: SparkSes
     assert [row["item"] for row in rows.collect()] == ["a"]
 
 
-def test_types_that_do_not_fit_together_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_types_that_do_not_fit_together_are_refused(spark, tmp_path):
     parquet(tmp_path / "1.parquet", item=["a"])
     parquet(tmp_path / "2.parquet", item=[5])
     with pytest.raises(InvalidRequest, match=r"(?i)merg"):
         opened(spark, tmp_path)
 
 
-def test_times_in_nanoseconds_are_refused_with_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
+def test_times_in_nanoseconds_are_refused_with_what_to_do(spark, tmp_path):
     # Given times as pandas writes them
     times = pa.array([1_790_000_000_123_456_789], pa.timestamp("ns"))
     pq.write_table(pa.table({"item": ["a"], "at": times}), tmp_path / "x.parquet")
@@ -67,7 +67,7 @@ def test_times_in_nanoseconds_are_refused_with_what_to_do(spark: SparkSession, t
         opened(spark, tmp_path)
 
 
-def test_names_of_columns_that_are_not_utf_8_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_names_of_columns_that_are_not_utf_8_are_refused(spark, tmp_path):
     # Given a file whose writer took the name of its column from Latin-1
     file = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"Grö": ["a"]}), file, store_schema=False)
@@ -78,7 +78,7 @@ def test_names_of_columns_that_are_not_utf_8_are_refused(spark: SparkSession, tm
         opened(spark, file)
 
 
-def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_corrupt_file_is_named(spark, tmp_path):
     parquet(tmp_path / "pq" / "1.parquet", item=["a"])
     (tmp_path / "pq" / "2 bad.parquet").write_text("not Parquet at all")
     (tmp_path / "bad.csv.gz").write_bytes(gzip.compress(b"item\n" + b"a\n" * 9_000)[:-20])
@@ -89,7 +89,7 @@ def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
         opened(spark, tmp_path / "bad.csv.gz")
 
 
-def test_a_file_that_turns_out_to_be_damaged_is_named_in_a_line(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_file_that_turns_out_to_be_damaged_is_named_in_a_line(spark, tmp_path):
     # Given files that open well: compressed with what Spark does not have, encoded as it does not read, torn
     table = pa.table({"item": [f"row {n}" for n in range(2_000)], "x": [n / 3 for n in range(2_000)]})
     pq.write_table(table, tmp_path / "brotli.parquet", compression="brotli")
@@ -123,7 +123,7 @@ def zeroed(table: pa.Table, path: Path, **options: bool) -> None:
     path.write_bytes(content)
 
 
-def test_a_folder_of_other_files_is_not_taken_for_parquet(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_of_other_files_is_not_taken_for_parquet(spark, tmp_path):
     # Given a folder whose own name says nothing, when nobody says the format, then it is Parquet
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv.gz").write_bytes(gzip.compress(b"item\na\n"))
@@ -133,7 +133,7 @@ def test_a_folder_of_other_files_is_not_taken_for_parquet(spark: SparkSession, t
     assert opened(spark, tmp_path / "in", "csv") == [("a", None)]
 
 
-def test_a_table_of_the_catalog_is_read_by_its_name(spark: SparkSession) -> None:
+def test_a_table_of_the_catalog_is_read_by_its_name(spark):
     spark.createDataFrame([("a", "torn")], "item string, Reason string").createOrReplaceTempView("acks")
 
     assert opened(spark, "acks", "table") == [("a", "torn")]

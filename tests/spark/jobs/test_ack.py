@@ -1,11 +1,9 @@
 """The ack job without a stack: what it cannot read, and who reads it."""
 
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.spark.ack import parquet_files
 from fanin.spark.ack.coalescing import _parquet_files
@@ -30,9 +28,7 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("input_", "more"), [("rejects", []), ("merged", []), ("pages/part-0.parquet", []), ("*", ["--dry-run"])]
 )
-def test_a_dataset_that_the_job_would_replace_is_refused_and_stays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, input_: str, more: list[str]
-) -> None:
+def test_a_dataset_that_the_job_would_replace_is_refused_and_stays(tmp_path, capsys, *, input_, more):
     # Given what an earlier run left in its work folder
     work = tmp_path / "work"
     for name in ("rejects", "merged", "pages"):
@@ -58,14 +54,7 @@ def test_a_dataset_that_the_job_would_replace_is_refused_and_stays(
         ("file_system", pa.ArrowInvalid("no such scheme")),
     ],
 )
-def test_files_that_only_spark_can_read_are_left_to_spark(
-    spark: SparkSession,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    *,
-    refused: str,
-    error: Exception,
-) -> None:
+def test_files_that_only_spark_can_read_are_left_to_spark(spark, tmp_path, capsys, *, refused, error):
     # Given files that Spark has opened
     path = f"{tmp_path}/acks"
     spark.range(9).selectExpr("concat('a:', id) AS item").write.parquet(path)

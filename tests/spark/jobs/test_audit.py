@@ -3,11 +3,9 @@
 import gzip
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.spark.jobs.audit import JOB
 from tests.spark.tables import FULL, Tables
@@ -19,9 +17,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], list[str]]
     return json.loads(out.splitlines()[-1]), [line for line in err.splitlines() if line.startswith("audit: ")]
 
 
-def test_tables_without_rows_are_well_but_people_are_warned(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_without_rows_are_well_but_people_are_warned(spark, tmp_path, capsys):
     batches, words = Tables().export(tmp_path)
     code = JOB.main([f"--batches-export={batches}", f"--words-export={words}", f"--output={tmp_path}/audit"])
     summary, lines = told(capsys)
@@ -30,9 +26,7 @@ def test_tables_without_rows_are_well_but_people_are_warned(
     assert lines[-1] == f"audit: warning: {summary['warning']}"
 
 
-def test_rows_that_were_read_are_not_kept_where_results_are(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_were_read_are_not_kept_where_results_are(spark, tmp_path, capsys):
     # Given a folder for what was read that is in one of the results
     batches, words = Tables().export(tmp_path)
     output = tmp_path / "audit"
@@ -57,13 +51,7 @@ def test_rows_that_were_read_are_not_kept_where_results_are(
         ("another's file", "a data file of another export"),
     ],
 )
-def test_a_damaged_export_ends_with_3(
-    spark: SparkSession,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    damage: str,
-    says: str,
-) -> None:
+def test_a_damaged_export_ends_with_3(spark, tmp_path, capsys, damage, says):
     # Given exports of three words, the words' export damaged
     tables = Tables()
     batch, _ = tables.batch(200)

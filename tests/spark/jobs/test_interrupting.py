@@ -33,7 +33,7 @@ def endless(spark: SparkSession, options: Namespace) -> Summary:
 JOB = Job("endless", "never ends", lambda one: one.add_argument("--folder", type=Path), endless)
 
 
-def test_a_job_says_that_it_was_interrupted(tmp_path: Path) -> None:
+def test_a_job_says_that_it_was_interrupted(tmp_path):
     # Given a job in the middle of something
     command = [sys.executable, "-m", "tests.spark.jobs.test_interrupting", "--folder", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603

@@ -3,9 +3,7 @@
 import argparse
 import json
 from collections.abc import Callable
-from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from fanin.spark.jobs.running import FAILED, Job, Summary
@@ -17,9 +15,7 @@ def job(run: Run) -> Job:
     return Job("a-job", "does something", lambda parser: parser.add_argument("--n", type=int), run)
 
 
-def test_a_path_that_is_not_there_needs_no_traceback(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_path_that_is_not_there_needs_no_traceback(spark, capsys):
     assert (
         job(lambda spark, _: {"ok": True, "rows": spark.read.parquet("/nowhere").count()}).main([]) == FAILED
     )
@@ -28,9 +24,7 @@ def test_a_path_that_is_not_there_needs_no_traceback(
     assert "Traceback" not in said.err
 
 
-def test_the_summary_has_the_root_cause(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_summary_has_the_root_cause(spark, capsys, tmp_path):
     # Given a job that fails far below, in a thread of a task
     file = tmp_path / "rows.parquet"
     file.write_text("no Parquet at all")
@@ -49,9 +43,7 @@ def test_the_summary_has_the_root_cause(
     assert told.err.splitlines()[-1] == f"a-job: {detail}"
 
 
-def test_the_summary_of_a_job_that_ran_to_its_end_is_in_its_folder(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_summary_of_a_job_that_ran_to_its_end_is_in_its_folder(spark, capsys, tmp_path):
     # Given a job with a folder, that leaves rows out
     counts = {"ok": True, "rows": 9, "rejects": {"null": 2, "malformed": 1}, "batch_id": 7}
     made = Job("a-job", "does", lambda one: one.add_argument("--out"), lambda *_: counts, output="out")

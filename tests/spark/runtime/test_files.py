@@ -30,13 +30,13 @@ def folder(spark: SparkSession, tmp_path: Path) -> Folder:
     return Folder(spark, f"{tmp_path}/made/")
 
 
-def test_a_file_is_read_as_it_was_written(folder: Folder) -> None:
+def test_a_file_is_read_as_it_was_written(folder):
     assert folder.read("note.json") is None
     assert folder.write("note.json", "☂ one\n")
     assert folder.read("note.json") == "☂ one\n"
 
 
-def test_a_file_is_replaced_unless_it_should_stay(folder: Folder) -> None:
+def test_a_file_is_replaced_unless_it_should_stay(folder):
     assert folder.write("note", "first")
     assert not folder.write("note", "second", replace=False)
     assert folder.read("note") == "first"
@@ -45,9 +45,7 @@ def test_a_file_is_replaced_unless_it_should_stay(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
-def test_of_writers_at_the_same_time_one_writes_a_file_that_should_stay(
-    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
-) -> None:
+def test_of_writers_at_the_same_time_one_writes_a_file_that_should_stay(folder, tmp_path, monkeypatch, links):
     # Given a disk, or a mounted bucket, on which there are no links
     def refuse(_source: str, _target: str) -> None:
         raise PermissionError
@@ -64,9 +62,7 @@ def test_of_writers_at_the_same_time_one_writes_a_file_that_should_stay(
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-def test_a_driver_that_dies_when_it_names_a_file_leaves_it_whole_or_missing(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, before: bool
-) -> None:
+def test_a_driver_that_dies_when_it_names_a_file_leaves_it_whole_or_missing(folder, monkeypatch, before):
     # Given a driver that dies around the step that gives a file its name; on HDFS and S3 unit tests try all
     link = os.link
 
@@ -85,15 +81,13 @@ def test_a_driver_that_dies_when_it_names_a_file_leaves_it_whole_or_missing(
     assert folder.write("note", "second", replace=False) is before
 
 
-def test_an_error_that_is_not_about_a_file_in_the_way_is_raised(folder: Folder, tmp_path: Path) -> None:
+def test_an_error_that_is_not_about_a_file_in_the_way_is_raised(folder, tmp_path):
     (tmp_path / "made").write_text("not a folder")
     with pytest.raises(Py4JJavaError):
         folder.write("note", "text", replace=False)
 
 
-def test_a_dataset_is_finished_when_spark_says_so(
-    spark: SparkSession, folder: Folder, tmp_path: Path
-) -> None:
+def test_a_dataset_is_finished_when_spark_says_so(spark, folder, tmp_path):
     (tmp_path / "made" / "half").mkdir(parents=True)
     spark.range(3).write.parquet(folder.at("rows"))
 
@@ -101,13 +95,13 @@ def test_a_dataset_is_finished_when_spark_says_so(
     assert [folder.finished(name) for name in ("rows", "half", "nothing")] == [True, False, False]
 
 
-def test_a_text_is_utf_8_and_has_no_checksum(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_text_is_utf_8_and_has_no_checksum(spark, tmp_path):
     Folder(spark, f"{tmp_path}/").write("report.html", "<p>☂")
     assert (tmp_path / "report.html").read_text("utf-8") == "<p>☂"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_a_text_is_marked(spark: SparkSession) -> None:
+def test_a_text_is_marked(spark):
     rows = spark.createDataFrame([("5",), (None,)], f"{LINE} string")
 
     found = [row[0] for row in rows.select(marked()).collect()]
@@ -115,7 +109,7 @@ def test_a_text_is_marked(spark: SparkSession) -> None:
     assert found == [f"5{MARK}", None]
 
 
-def test_a_mark_is_taken_off_the_same_way_in_sql_and_alone(spark: SparkSession) -> None:
+def test_a_mark_is_taken_off_the_same_way_in_sql_and_alone(spark):
     given = [
         (f"{{no{MARK}", "why"),
         (f"5{MARK}", None),
@@ -132,12 +126,12 @@ def test_a_mark_is_taken_off_the_same_way_in_sql_and_alone(spark: SparkSession) 
     assert found[:3] == [("{no", UNREADABLE), ("5", UNREADABLE), ("x", "why")]
 
 
-def test_a_mark_makes_a_number_none(spark: SparkSession) -> None:
+def test_a_mark_makes_a_number_none(spark):
     rows = spark.createDataFrame([("5",)], f"{LINE} string").select(marked().alias("ordinal"))
     assert rows.selectExpr("try_cast(ordinal AS BIGINT)").head()[0] is None
 
 
-def test_columns_of_the_dataset_are_the_others(spark: SparkSession) -> None:
+def test_columns_of_the_dataset_are_the_others(spark):
     frame = spark.createDataFrame([], f"item string, {LINE} string, {PROBLEM} string")
     assert readable_columns(frame) == ["item"]
 
@@ -157,20 +151,18 @@ ROWS = [(1, 2, 2**53, True, "torn", b"\x00\xff", [3]), (None,) * 7]
 
 
 @pytest.mark.parametrize("rows", [ROWS, []], ids=("rows", "nothing"))
-def test_a_page_passes_through_spark_as_it_was_declared(
-    spark: SparkSession, rows: list[tuple[object, ...]]
-) -> None:
+def test_a_page_passes_through_spark_as_it_was_declared(spark, rows):
     found = spark.range(0, 1, 1, 1).mapInArrow(lambda _: iter([page(COLUMNS, rows)]), ddl(COLUMNS))
     assert found.columns == COLUMNS.names
     assert [tuple(row) for row in found.collect()] == rows
 
 
-def test_a_type_that_no_task_uses_is_refused() -> None:
+def test_a_type_that_no_task_uses_is_refused():
     with pytest.raises(KeyError):
         ddl(pa.schema([("day", pa.date32())]))
 
 
-def test_its_heap_has_its_full_size_from_the_start(spark: SparkSession) -> None:
+def test_its_heap_has_its_full_size_from_the_start(spark):
     # In a heap that grows as needed, the collector stops all tasks again and again.
     jvm = spark._jvm
     assert jvm is not None
@@ -178,7 +170,7 @@ def test_its_heap_has_its_full_size_from_the_start(spark: SparkSession) -> None:
     assert heap.getInit() > 0.9 * heap.getMax()
 
 
-def test_a_session_that_is_running_keeps_its_settings(spark: SparkSession) -> None:
+def test_a_session_that_is_running_keeps_its_settings(spark):
     # Given a session with a time zone of its own, and without a setting that a job has
     zone, other = "spark.sql.session.timeZone", "spark.sql.adaptive.forceOptimizeSkewedJoin"
     with setting(spark, zone, "America/New_York"):

@@ -1,10 +1,8 @@
 """Rejects as a dataset, counted by reason."""
 
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest, TooManyRejects
 from fanin.spark.runtime import datasets
@@ -20,7 +18,7 @@ from tests.spark.datasets import parquet
 from tests.unit.spark.runtime.file_systems import Raised
 
 
-def test_rejects_are_written_and_counted_by_reason(spark: SparkSession, tmp_path: Path) -> None:
+def test_rejects_are_written_and_counted_by_reason(spark, tmp_path):
     rows = [
         ("x", Reason.NULL.value, "why"),
         (None, Reason.NULL.value, None),
@@ -38,7 +36,7 @@ def test_rejects_are_written_and_counted_by_reason(spark: SparkSession, tmp_path
     }
 
 
-def test_no_rejects_are_written_as_an_empty_dataset_is(spark: SparkSession, tmp_path: Path) -> None:
+def test_no_rejects_are_written_as_an_empty_dataset_is(spark, tmp_path):
     # Given rejects of an earlier run
     folder = f"{tmp_path}/rejects"
     write_rejects(spark.createDataFrame([("x", Reason.NULL.value, None)], SCHEMA), folder)
@@ -54,7 +52,7 @@ def test_no_rejects_are_written_as_an_empty_dataset_is(spark: SparkSession, tmp_
     ]
 
 
-def test_too_many_rejects_say_why(spark: SparkSession, tmp_path: Path) -> None:
+def test_too_many_rejects_say_why(spark, tmp_path):
     # Given rejects, most of which have bytes of another encoding
     folder = f"{tmp_path}/rejects"
     rows = [
@@ -81,15 +79,13 @@ def test_too_many_rejects_say_why(spark: SparkSession, tmp_path: Path) -> None:
         RejectLimit(count=2).check(counted, 50, folder, spark)
 
 
-def test_rejects_do_not_replace_another_dataset(spark: SparkSession, tmp_path: Path) -> None:
+def test_rejects_do_not_replace_another_dataset(spark, tmp_path):
     parquet(tmp_path / "orders" / "part-0.parquet", order=[1], value=["x"])
     with pytest.raises(InvalidRequest, match="the dataset in it, with the columns order, value, was not"):
         check_rejects_folder(spark, f"{tmp_path}/orders")
 
 
-def test_rejects_that_cannot_be_looked_at_are_not_replaced(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rejects_that_cannot_be_looked_at_are_not_replaced(spark, tmp_path, monkeypatch):
     # Given rejects whose files this role may not read, while it may delete them
     write_few_rejects(spark, [], f"{tmp_path}/rejects", write_empty=True)
     refusal = Raised("java.nio.file.AccessDeniedException: s3://lake/rejects/part-0: 403")

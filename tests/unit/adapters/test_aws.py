@@ -8,7 +8,7 @@ from botocore.awsrequest import AWSResponse, HeadersDict
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import LONGEST_ATTEMPT, client_factory, translated
-from fanin.errors import AccessDenied, FaninError, NotConfigured, ServiceUnavailable, Throttled
+from fanin.errors import AccessDenied, NotConfigured, ServiceUnavailable, Throttled
 
 
 def client_error(code: str, status: int = 400) -> ClientError:
@@ -35,7 +35,7 @@ def client_error(code: str, status: int = 400) -> ClientError:
         (exceptions.ConnectionClosedError(endpoint_url="u"), ServiceUnavailable),
     ],
 )
-def test_what_is_known_becomes_an_error_of_fanin(error: Exception, expected: type[FaninError]) -> None:
+def test_what_is_known_becomes_an_error_of_fanin(error, expected):
     with pytest.raises(expected) as caught, translated():
         raise error
 
@@ -44,16 +44,14 @@ def test_what_is_known_becomes_an_error_of_fanin(error: Exception, expected: typ
 
 
 @pytest.mark.parametrize("error", [client_error("ValidationException"), KeyError("k"), Throttled("t")])
-def test_what_is_not_known_passes_as_it_is(error: Exception) -> None:
+def test_what_is_not_known_passes_as_it_is(error):
     with pytest.raises(type(error)) as caught, translated():
         raise error
 
     assert caught.value is error
 
 
-def test_a_client_waits_briefly_and_has_a_connection_for_every_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_client_waits_briefly_and_has_a_connection_for_every_thread(monkeypatch):
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     make: Callable[[], object] = client_factory("dynamodb", connections=16)
 
@@ -80,7 +78,7 @@ class TestTimeLeft:
         client.meta.events.register_last("before-send", answer)
         return client, sent
 
-    def test_a_request_is_sent_while_there_is_time(self) -> None:
+    def test_a_request_is_sent_while_there_is_time(self):
         client, sent = self.client([0.1], attempts=3, status=200)
 
         client.list_tables()
@@ -88,14 +86,14 @@ class TestTimeLeft:
         assert len(sent) == 1
 
     @pytest.mark.parametrize("attempts", [1, 3])
-    def test_a_request_is_not_begun_when_the_time_is_up(self, attempts: int) -> None:
+    def test_a_request_is_not_begun_when_the_time_is_up(self, attempts):
         client, sent = self.client([0.0], attempts=attempts, status=200)
 
         with pytest.raises(Throttled, match="the time for this call is up"):
             client.list_tables()
         assert sent == []
 
-    def test_a_fault_is_not_tried_again_when_the_time_is_up(self) -> None:
+    def test_a_fault_is_not_tried_again_when_the_time_is_up(self):
         client, sent = self.client([5.0, -1.0], attempts=3, status=500)
 
         with pytest.raises(Throttled, match="the time for this call is up"):

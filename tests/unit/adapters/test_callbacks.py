@@ -12,7 +12,7 @@ from fanin.adapters.callbacks import ERRORS, MAX_CAUSE, AwsCallbacks, cause
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import ChannelNotice
 from fanin.domain.targets import Target, TargetType
-from fanin.errors import AccessDenied, FaninError, ServiceUnavailable, TargetRefused, Throttled
+from fanin.errors import AccessDenied, ServiceUnavailable, TargetRefused, Throttled
 from fanin.names import TERMINAL_STATES
 
 TOKEN = "AQC-secret-token"  # noqa: S105
@@ -63,23 +63,19 @@ def callbacks(stepping: Stubber, durable: Stubber) -> AwsCallbacks:
     return AwsCallbacks(Posts, lambda: stepping.client, lambda: durable.client)  # type: ignore[arg-type]
 
 
-def test_a_task_succeeds_with_the_detail(callbacks: AwsCallbacks, stepping: Stubber) -> None:
+def test_a_task_succeeds_with_the_detail(callbacks, stepping):
     output = json.dumps({**DETAIL, "id": "1/eu/shop/7.complete"}, separators=(",", ":"))
     stepping.add_response("send_task_success", {}, {"taskToken": TOKEN, "output": output})
     callbacks.call(TASK, DONE)
 
 
-def test_a_task_fails_with_an_error_to_catch_and_the_detail_as_its_cause(
-    callbacks: AwsCallbacks, stepping: Stubber
-) -> None:
+def test_a_task_fails_with_an_error_to_catch_and_the_detail_as_its_cause(callbacks, stepping):
     failure = {"taskToken": TOKEN, "error": "fanin.BatchTimedOut", "cause": LATE.event.body}
     stepping.add_response("send_task_failure", {}, failure)
     callbacks.call(TASK, LATE)
 
 
-def test_a_callback_of_a_durable_function_succeeds_and_fails(
-    callbacks: AwsCallbacks, durable: Stubber
-) -> None:
+def test_a_callback_of_a_durable_function_succeeds_and_fails(callbacks, durable):
     success = {"CallbackId": "c2VjcmV0", "Result": DONE.event.body.encode()}
     error = {
         "ErrorType": "fanin.BatchTimedOut",
@@ -93,7 +89,7 @@ def test_a_callback_of_a_durable_function_succeeds_and_fails(
     callbacks.call(CALLBACK, LATE)
 
 
-def test_a_webhook_is_posted_to() -> None:
+def test_a_webhook_is_posted_to():
     posts = Posts()
     AwsCallbacks(lambda: posts).call(Target(TargetType.WEBHOOK, url="https://a.example/x"), DONE)  # type: ignore[arg-type]
     assert posts.posted == [("https://a.example/x", DONE)]
@@ -108,9 +104,7 @@ def test_a_webhook_is_posted_to() -> None:
         (CALLBACK, "send_durable_execution_callback_failure", "CallbackTimeoutException"),
     ],
 )
-def test_who_waits_no_more_counts_as_told(
-    *, callbacks: AwsCallbacks, stepping: Stubber, durable: Stubber, target: Target, method: str, code: str
-) -> None:
+def test_who_waits_no_more_counts_as_told(*, callbacks, stepping, durable, target, method, code):
     stub = stepping if target is TASK else durable
     stub.add_client_error(method, code, http_status_code=400)
     callbacks.call(target, LATE if method.endswith("failure") else DONE)
@@ -131,15 +125,15 @@ def test_who_waits_no_more_counts_as_told(
     ],
 )
 def test_every_other_error_of_a_callback_says_whether_a_repeat_may_help(
-    callbacks: AwsCallbacks, durable: Stubber, code: str, status: int, error: type[FaninError]
-) -> None:
+    callbacks, durable, code, status, error
+):
     durable.add_client_error("send_durable_execution_callback_success", code, http_status_code=status)
     with pytest.raises(error) as raised:
         callbacks.call(CALLBACK, DONE)
     assert type(raised.value) is error
 
 
-def test_every_error_that_lambda_declares_for_a_callback_is_known() -> None:
+def test_every_error_that_lambda_declares_for_a_callback_is_known():
     model = client("lambda").meta.service_model
     declared = {
         shape.name
@@ -172,8 +166,8 @@ def test_every_error_that_lambda_declares_for_a_callback_is_known() -> None:
     ],
 )
 def test_other_errors_say_whether_a_repeat_may_help_and_never_the_token(
-    callbacks: AwsCallbacks, stepping: Stubber, code: str, status: int, error: type[FaninError]
-) -> None:
+    callbacks, stepping, code, status, error
+):
     stepping.add_client_error("send_task_success", code, f"bad token {TOKEN}", http_status_code=status)
     with pytest.raises(error) as raised:
         callbacks.call(TASK, DONE)
@@ -181,7 +175,7 @@ def test_other_errors_say_whether_a_repeat_may_help_and_never_the_token(
     assert TOKEN not in str(raised.value)
 
 
-def test_a_cause_that_is_too_long_keeps_the_counts() -> None:
+def test_a_cause_that_is_too_long_keeps_the_counts():
     detail = {**DETAIL, "failures": [{"reason": "x" * 256}] * 200}
     notice = ChannelNotice(LATE.event._replace(detail=detail), succeeded=False)
     short = cause(notice)
@@ -190,7 +184,7 @@ def test_a_cause_that_is_too_long_keeps_the_counts() -> None:
     assert (told["items"], told["truncated"], "failures" in told) == (3, True, False)
 
 
-def test_a_cause_is_measured_in_bytes_and_is_json_however_long_the_metadata_is() -> None:
+def test_a_cause_is_measured_in_bytes_and_is_json_however_long_the_metadata_is():
     # Given a detail of few characters but many bytes, and metadata that alone is too long
     wide = {**DETAIL, "failures": [{"reason": "€" * 256}] * 60}
     escaped = {**DETAIL, "metadata": {str(n): "\x01" * 400 for n in range(16)}}
@@ -203,6 +197,6 @@ def test_a_cause_is_measured_in_bytes_and_is_json_however_long_the_metadata_is()
         assert (told["items"], told["id"], told["truncated"]) == (3, "1/eu/shop/7.timed_out", True)
 
 
-def test_every_end_has_an_error_of_its_own() -> None:
+def test_every_end_has_an_error_of_its_own():
     assert set(ERRORS) == {*TERMINAL_STATES, "failing", "waiting"}
     assert len(set(ERRORS.values())) == len(ERRORS)

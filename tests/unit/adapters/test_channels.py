@@ -42,7 +42,7 @@ def received(sqs: Any, url: str) -> list[Any]:
     return found
 
 
-def test_a_tagged_queue_is_found_by_url_and_by_arn(sqs: Any) -> None:
+def test_a_tagged_queue_is_found_by_url_and_by_arn(sqs):
     url = tagged(sqs)
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
@@ -50,7 +50,7 @@ def test_a_tagged_queue_is_found_by_url_and_by_arn(sqs: Any) -> None:
     assert channels(sqs).resolve(arn) == url
 
 
-def test_a_queue_without_the_tag_or_none_at_all_is_refused(sqs: Any) -> None:
+def test_a_queue_without_the_tag_or_none_at_all_is_refused(sqs):
     bare = sqs.create_queue(QueueName="bare")["QueueUrl"]
 
     for channel in (bare, MISSING, "arn:aws:sqs:eu-west-1:123456789012:missing"):
@@ -58,7 +58,7 @@ def test_a_queue_without_the_tag_or_none_at_all_is_refused(sqs: Any) -> None:
             channels(sqs).resolve(channel)
 
 
-def test_a_fifo_queue_is_refused_since_nothing_can_be_sent_to_it(sqs: Any) -> None:
+def test_a_fifo_queue_is_refused_since_nothing_can_be_sent_to_it(sqs):
     attributes = {"FifoQueue": "true"}
     made = sqs.create_queue(QueueName="q.fifo", Attributes=attributes, tags={names.CHANNEL_TAG: ""})
 
@@ -66,7 +66,7 @@ def test_a_fifo_queue_is_refused_since_nothing_can_be_sent_to_it(sqs: Any) -> No
         channels(sqs).resolve(made["QueueUrl"])
 
 
-def test_a_queue_whose_tag_is_not_seen_yet_is_looked_at_once_more() -> None:
+def test_a_queue_whose_tag_is_not_seen_yet_is_looked_at_once_more():
     # Given a queue that was made just now
     client, waits = boto3.client("sqs"), []
     with Stubber(client) as stubber:
@@ -83,7 +83,7 @@ def test_a_queue_whose_tag_is_not_seen_yet_is_looked_at_once_more() -> None:
         stubber.assert_no_pending_responses()
 
 
-def test_a_queue_that_cannot_be_looked_at_is_neither_there_nor_gone() -> None:
+def test_a_queue_that_cannot_be_looked_at_is_neither_there_nor_gone():
     client = boto3.client("sqs")
     with Stubber(client) as stubber:
         stubber.add_client_error("list_queue_tags", "InvalidParameterValue")
@@ -94,7 +94,7 @@ def test_a_queue_that_cannot_be_looked_at_is_neither_there_nor_gone() -> None:
             channels(client).resolve(MISSING)
 
 
-def test_messages_go_to_their_queues_with_their_attributes(sqs: Any) -> None:
+def test_messages_go_to_their_queues_with_their_attributes(sqs):
     # Given messages for two queues, more than one request takes, some of them large
     one, two = tagged(sqs, "one"), tagged(sqs, "two")
     messages = [
@@ -113,7 +113,7 @@ def test_messages_go_to_their_queues_with_their_attributes(sqs: Any) -> None:
     assert [list(m["MessageAttributes"]) for m in arrived] == [["kind"]] * 15
 
 
-def test_what_a_queue_will_never_take_is_told_and_holds_up_nobody(sqs: Any) -> None:
+def test_what_a_queue_will_never_take_is_told_and_holds_up_nobody(sqs):
     url = tagged(sqs)
 
     refused = channels(sqs).send([Outgoing(MISSING, "a", {}), Outgoing(url, "b", {})])
@@ -134,20 +134,20 @@ def answers(*failures: dict[str, Any]) -> Any:
     return client
 
 
-def test_a_queue_that_keeps_failing_is_throttled() -> None:
+def test_a_queue_that_keeps_failing_is_throttled():
     busy = {"Id": "0", "SenderFault": False, "Code": "InternalError"}
 
     with pytest.raises(Throttled, match="1 messages"):
         channels(answers(busy, busy)).send([Outgoing(MISSING, "a", {})])
 
 
-def test_a_message_refused_for_good_is_not_sent_again() -> None:
+def test_a_message_refused_for_good_is_not_sent_again():
     bad = {"Id": "0", "SenderFault": True, "Code": "InvalidMessageContents", "Message": "bad"}
 
     assert channels(answers(bad)).send([Outgoing(MISSING, "a", {})]) == ["bad"]
 
 
-def test_only_what_was_not_taken_is_sent_again() -> None:
+def test_only_what_was_not_taken_is_sent_again():
     client = boto3.client("sqs")
     taken = {"MessageId": "m", "MD5OfMessageBody": "x"}
     with Stubber(client) as stubber:
@@ -178,9 +178,7 @@ def test_only_what_was_not_taken_is_sent_again() -> None:
         "NobodyHasListedThis",
     ],
 )
-def test_a_queue_that_refuses_for_any_reason_of_its_own_is_refused_for_each_of_its_messages(
-    code: str,
-) -> None:
+def test_a_queue_that_refuses_for_any_reason_of_its_own_is_refused_for_each_of_its_messages(code):
     client = boto3.client("sqs")
     with Stubber(client) as stubber:
         stubber.add_client_error("send_message_batch", code)
@@ -200,9 +198,7 @@ def test_a_queue_that_refuses_for_any_reason_of_its_own_is_refused_for_each_of_i
         ("InvalidClientTokenId", 403, 1),
     ],
 )
-def test_what_is_temporary_or_about_this_process_lets_messages_wait(
-    code: str, status: int, tries: int
-) -> None:
+def test_what_is_temporary_or_about_this_process_lets_messages_wait(code, status, tries):
     client = boto3.client("sqs")
     with Stubber(client) as stubber:
         for _ in range(tries):
@@ -215,13 +211,13 @@ def test_what_is_temporary_or_about_this_process_lets_messages_wait(
     assert offered.waiting.keys() == {0, 1}
 
 
-def test_an_entry_that_is_throttled_waits_whosever_fault_that_is_said_to_be() -> None:
+def test_an_entry_that_is_throttled_waits_whosever_fault_that_is_said_to_be():
     busy = {"Id": "0", "SenderFault": True, "Code": "RequestThrottled", "Message": "slower"}
 
     assert channels(answers(busy, busy)).offer([Outgoing(MISSING, "a", {})]).waiting == {0: "slower"}
 
 
-def test_a_message_of_which_the_answer_says_nothing_was_not_sent() -> None:
+def test_a_message_of_which_the_answer_says_nothing_was_not_sent():
     client = boto3.client("sqs")
     with Stubber(client) as stubber:
         for _ in range(2):
@@ -230,7 +226,7 @@ def test_a_message_of_which_the_answer_says_nothing_was_not_sent() -> None:
         assert channels(client).offer([Outgoing(MISSING, "a", {})]).waiting.keys() == {0}
 
 
-def test_what_nobody_foresaw_at_one_queue_spares_the_others(sqs: Any) -> None:
+def test_what_nobody_foresaw_at_one_queue_spares_the_others(sqs):
     url = tagged(sqs)
     send = sqs.send_message_batch
 
@@ -247,7 +243,7 @@ def test_what_nobody_foresaw_at_one_queue_spares_the_others(sqs: Any) -> None:
     assert [m["Body"] for m in received(sqs, url)] == ["b"]
 
 
-def test_a_request_is_measured_in_bytes_as_sqs_does(sqs: Any) -> None:
+def test_a_request_is_measured_in_bytes_as_sqs_does(sqs):
     """Three bytes a character: two such messages are over 256 KB together, though not in characters."""
     url = tagged(sqs)
     messages = [Outgoing(url, "€" * 40_000, {"kind": "€" * 10_000}) for _ in range(2)]
@@ -260,7 +256,7 @@ def redriven(sqs: Any, name: str) -> str:
     return sqs.create_queue(QueueName=name, Attributes=attributes, tags={names.TRACKED_TAG: ""})["QueueUrl"]
 
 
-def test_a_queue_with_the_tag_for_redrives_takes_messages_again_and_no_others(sqs: Any) -> None:
+def test_a_queue_with_the_tag_for_redrives_takes_messages_again_and_no_others(sqs):
     url, plain = redriven(sqs, "work.fifo"), redriven(sqs, "work")
 
     assert channels(sqs).resolve(url, again=True) == url
@@ -270,7 +266,7 @@ def test_a_queue_with_the_tag_for_redrives_takes_messages_again_and_no_others(sq
         channels(sqs).resolve(MISSING, again=True)
 
 
-def test_a_fifo_queue_gets_groups_in_order_and_drops_repeats(sqs: Any) -> None:
+def test_a_fifo_queue_gets_groups_in_order_and_drops_repeats(sqs):
     url = redriven(sqs, "work.fifo")
     messages = [Outgoing(url, f"{n}", {}, "g", f"once-{n}") for n in range(25)]
 
@@ -286,7 +282,7 @@ def test_a_fifo_queue_gets_groups_in_order_and_drops_repeats(sqs: Any) -> None:
     )
 
 
-def test_attributes_keep_their_types(sqs: Any) -> None:
+def test_attributes_keep_their_types(sqs):
     url = tagged(sqs)
     attributes = {"a": "text", "b": MessageAttribute("Binary", b"\x00"), "c": MessageAttribute("Number", "7")}
 
@@ -299,7 +295,7 @@ def test_attributes_keep_their_types(sqs: Any) -> None:
     assert (found["c"]["DataType"], found["c"]["StringValue"]) == ("Number", "7")
 
 
-def test_one_message_at_fault_spares_those_of_its_request(sqs: Any) -> None:
+def test_one_message_at_fault_spares_those_of_its_request(sqs):
     # Given a message with an attribute of a type that SQS does not have, which fails its whole request
     url = tagged(sqs)
     bad = Outgoing(url, "bad", {"a": MessageAttribute("Odd", "x")})
@@ -317,7 +313,7 @@ def own(client: Any, url: str = MISSING) -> SqsQueue:
 
 class TestOwnQueue:
     @pytest.mark.parametrize("count", [0, 1, 23])
-    def test_every_object_arrives(self, sqs: Any, count: int) -> None:
+    def test_every_object_arrives(self, sqs, count):
         url = tagged(sqs)
 
         own(sqs, url).send({"number": number, "text": "☂"} for number in range(count))
@@ -325,11 +321,11 @@ class TestOwnQueue:
         found = sorted(json.loads(message["Body"])["number"] for message in received(sqs, url))
         assert found == list(range(count))
 
-    def test_an_object_over_the_limit_is_refused(self, sqs: Any) -> None:
+    def test_an_object_over_the_limit_is_refused(self, sqs):
         with pytest.raises(RequestTooLarge, match="split"):
             own(sqs, tagged(sqs)).send([{"pad": "x" * 262_144}])
 
-    def test_a_large_object_that_is_not_ascii_is_sent(self, sqs: Any) -> None:
+    def test_a_large_object_that_is_not_ascii_is_sent(self, sqs):
         """ASCII escapes would make it three times as large, over the limit."""
         url = tagged(sqs)
 
@@ -337,12 +333,12 @@ class TestOwnQueue:
 
         assert [json.loads(message["Body"]) for message in received(sqs, url)] == [{"text": "é" * 100_000}]
 
-    def test_an_object_that_the_queue_will_never_take_is_an_error(self) -> None:
+    def test_an_object_that_the_queue_will_never_take_is_an_error(self):
         bad = {"Id": "0", "SenderFault": True, "Code": "InvalidMessageContents", "Message": "bad"}
 
         with pytest.raises(RequestTooLarge, match="bad"):
             own(answers(bad)).send([{"n": 1}])
 
-    def test_a_queue_that_is_not_there_is_a_matter_of_settings(self, sqs: Any) -> None:
+    def test_a_queue_that_is_not_there_is_a_matter_of_settings(self, sqs):
         with pytest.raises(NotConfigured):
             own(sqs).send([{"n": 1}])

@@ -8,7 +8,6 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from botocore.stub import Stubber
 from moto import mock_aws
 
 from fanin.adapters.claims import S3Claims
@@ -27,7 +26,7 @@ def s3() -> Iterator[Any]:
         yield client
 
 
-def test_an_upload_is_signed_for_its_size_and_type_and_for_a_quarter_of_an_hour(s3) -> None:
+def test_an_upload_is_signed_for_its_size_and_type_and_for_a_quarter_of_an_hour(s3):
     claim = S3Claims(lambda: BUCKET, FixedClock(5), lambda: s3).upload(
         "8/0/a", size=7, content_type="text/plain"
     )
@@ -39,7 +38,7 @@ def test_an_upload_is_signed_for_its_size_and_type_and_for_a_quarter_of_an_hour(
     assert claim.expires_at == 5 + 900_000
 
 
-def test_what_was_uploaded_is_there_and_can_be_downloaded(s3) -> None:
+def test_what_was_uploaded_is_there_and_can_be_downloaded(s3):
     claims = S3Claims(lambda: BUCKET, FixedClock(), lambda: s3)
     assert not claims.exists("8/0/a")
 
@@ -59,9 +58,7 @@ def test_what_was_uploaded_is_there_and_can_be_downloaded(s3) -> None:
         ("us-gov-west-1", "claims.s3.us-gov-west-1.amazonaws.com"),
     ],
 )
-def test_a_url_names_the_host_of_its_region_which_does_not_redirect(
-    monkeypatch: pytest.MonkeyPatch, region: str, host: str
-) -> None:
+def test_a_url_names_the_host_of_its_region_which_does_not_redirect(monkeypatch, region, host):
     # Given a function in a region
     monkeypatch.setenv("AWS_DEFAULT_REGION", region)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
@@ -75,9 +72,7 @@ def test_a_url_names_the_host_of_its_region_which_does_not_redirect(
 
 
 @pytest.mark.parametrize("endpoint", ["http://localhost:4566", "https://minio.test"])
-def test_a_url_of_an_emulator_names_the_bucket_in_its_path(
-    monkeypatch: pytest.MonkeyPatch, endpoint: str
-) -> None:
+def test_a_url_of_an_emulator_names_the_bucket_in_its_path(monkeypatch, endpoint):
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     assert S3Claims(lambda: BUCKET, FixedClock()).download("8/0/a").startswith(f"{endpoint}/claims/8/0/a?")
@@ -89,7 +84,7 @@ def client() -> Any:
 
 
 @pytest.mark.parametrize("code", ["404", "NoSuchKey", "403"])
-def test_an_object_that_s3_does_not_show_is_not_there(client: Any, aws: Stubber, code: str) -> None:
+def test_an_object_that_s3_does_not_show_is_not_there(client, aws, code):
     """Without the permission to list a bucket, S3 answers 403 for a key that does not exist."""
     aws.add_client_error("head_object", code, expected_params={"Bucket": BUCKET, "Key": "8/0/a"})
 
@@ -99,16 +94,14 @@ def test_an_object_that_s3_does_not_show_is_not_there(client: Any, aws: Stubber,
 @pytest.mark.parametrize(
     ("code", "status", "expected"), [("SlowDown", 503, ServiceUnavailable), ("400", 400, ClientError)]
 )
-def test_an_answer_that_says_nothing_of_the_object_is_an_error(
-    client: Any, aws: Stubber, *, code: str, status: int, expected: type[Exception]
-) -> None:
+def test_an_answer_that_says_nothing_of_the_object_is_an_error(client, aws, *, code, status, expected):
     aws.add_client_error("head_object", code, http_status_code=status)
 
     with pytest.raises(expected):
         S3Claims(lambda: BUCKET, FixedClock(), lambda: client).exists("8/0/a")
 
 
-def test_what_the_service_stores_is_loaded_and_what_is_not_there_is_left_out(s3) -> None:
+def test_what_the_service_stores_is_loaded_and_what_is_not_there_is_left_out(s3):
     claims = S3Claims(lambda: BUCKET, FixedClock(), lambda: s3)
     for n in range(12):
         claims.put(f"8/{n}/a", b"%d" % n)
@@ -120,9 +113,7 @@ def test_what_the_service_stores_is_loaded_and_what_is_not_there_is_left_out(s3)
     assert claims.load([]) == {}
 
 
-def test_an_object_that_s3_hides_is_left_out_and_one_that_cannot_be_read_now_is_an_error(
-    client: Any, aws: Stubber
-) -> None:
+def test_an_object_that_s3_hides_is_left_out_and_one_that_cannot_be_read_now_is_an_error(client, aws):
     claims = S3Claims(lambda: BUCKET, FixedClock(), lambda: client)
     aws.add_client_error("get_object", "AccessDenied", http_status_code=403)
     aws.add_client_error("get_object", "SlowDown", http_status_code=503)

@@ -18,17 +18,17 @@ def forged(document: Any) -> str:
 
 
 @pytest.mark.parametrize("position", [(0,), (7,), (3, 1_790_000_000_000, 2**53 - 1)])
-def test_a_position_reads_back(position: tuple[int, ...]) -> None:
+def test_a_position_reads_back(position):
     assert cursors.decode(LISTING, cursors.encode(LISTING, *position), {1, 3}) == position
 
 
 @pytest.mark.parametrize("name", ["a", "item/007", "☂ umbrella", '"quoted"\n'])
-def test_a_name_reads_back(name: str) -> None:
+def test_a_name_reads_back(name):
     assert cursors.decode_name(LISTING, cursors.encode_name(LISTING, name)) == name
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])  # of which one needs no padding
-def test_a_cursor_needs_no_escape_in_a_query_string(number: int) -> None:
+def test_a_cursor_needs_no_escape_in_a_query_string(number):
     assert re.fullmatch(r"[\w-]+", cursors.encode_name(LISTING, "☂?>" * number), re.ASCII)
 
 
@@ -56,7 +56,7 @@ def test_a_cursor_needs_no_escape_in_a_query_string(number: int) -> None:
         base64.b64encode(b'["batches open",7]\xfb\xff').decode(),
     ],
 )
-def test_what_no_listing_gave_is_refused(cursor: str) -> None:
+def test_what_no_listing_gave_is_refused(cursor):
     with pytest.raises(InvalidRequest, match="start again without a cursor"):
         cursors.decode(LISTING, cursor, {1})
     with pytest.raises(InvalidRequest, match="start again without a cursor"):
@@ -66,25 +66,25 @@ def test_what_no_listing_gave_is_refused(cursor: str) -> None:
 @pytest.mark.parametrize(
     "position", [[-1], [1.0], [True], ["1"], ["name"], [2**53], [1, 2], [1, 2, 3, 4], [1, 2, None]]
 )
-def test_a_forged_position_is_refused(position: list[Any]) -> None:
+def test_a_forged_position_is_refused(position):
     with pytest.raises(InvalidRequest):
         cursors.decode(LISTING, forged([LISTING, *position]), {1, 3})
 
 
 @pytest.mark.parametrize("name", [[""], [7], [None], ["a", "b"], [["a"]]])
-def test_a_forged_name_is_refused(name: list[Any]) -> None:
+def test_a_forged_name_is_refused(name):
     with pytest.raises(InvalidRequest):
         cursors.decode_name(LISTING, forged([LISTING, *name]))
 
 
-def test_a_forged_name_outside_of_the_listing_is_refused() -> None:
+def test_a_forged_name_outside_of_the_listing_is_refused():
     cursor = cursors.encode_name("parts 71 item/", "other/1")
 
     with pytest.raises(InvalidRequest):
         cursors.decode_name("parts 71 item/", cursor, "item/")
 
 
-def test_nested_brackets_are_refused_however_deep_the_stack_is_already() -> None:
+def test_nested_brackets_are_refused_however_deep_the_stack_is_already():
     def at(depth: int) -> None:
         if depth:
             at(depth - 1)
@@ -95,7 +95,7 @@ def test_nested_brackets_are_refused_however_deep_the_stack_is_already() -> None
         at(400)
 
 
-def test_a_cursor_is_of_one_listing_and_of_one_kind() -> None:
+def test_a_cursor_is_of_one_listing_and_of_one_kind():
     position, name = cursors.encode(LISTING, 7), cursors.encode_name(LISTING, "7")
 
     for use in (
@@ -108,7 +108,7 @@ def test_a_cursor_is_of_one_listing_and_of_one_kind() -> None:
             use()
 
 
-def test_a_position_has_a_size_that_the_listing_knows() -> None:
+def test_a_position_has_a_size_that_the_listing_knows():
     longer = cursors.encode(LISTING, 3, 17, 8)
 
     assert cursors.decode(LISTING, longer, {1, 3}) == (3, 17, 8)
@@ -116,7 +116,7 @@ def test_a_position_has_a_size_that_the_listing_knows() -> None:
         cursors.decode(LISTING, longer, {1, 2})
 
 
-def test_the_refusal_quotes_no_more_than_64_characters_of_it() -> None:
+def test_the_refusal_quotes_no_more_than_64_characters_of_it():
     with pytest.raises(InvalidRequest) as caught:
         cursors.decode(LISTING, "y" * 65, {1})
 
@@ -124,12 +124,12 @@ def test_the_refusal_quotes_no_more_than_64_characters_of_it() -> None:
     assert "y" * 65 not in str(caught.value)
 
 
-def test_a_name_that_no_table_can_store_is_refused() -> None:
+def test_a_name_that_no_table_can_store_is_refused():
     with pytest.raises(InvalidRequest, match="is not from this listing"):
         cursors.decode_name("there", cursors.encode_name("there", "a\ud800"))
 
 
-def test_a_listing_of_a_long_text_has_cursors_of_their_usual_length() -> None:
+def test_a_listing_of_a_long_text_has_cursors_of_their_usual_length():
     long = "☂" * 256
     listing = cursors.listing_of("batches of", long)
 
@@ -138,7 +138,7 @@ def test_a_listing_of_a_long_text_has_cursors_of_their_usual_length() -> None:
         cursors.decode(cursors.listing_of("batches of", long + "☂"), cursors.encode(listing, 8), {1})
 
 
-def test_the_cursors_of_a_user_key_stay_as_they_are() -> None:
+def test_the_cursors_of_a_user_key_stay_as_they_are():
     """Both releases read them while a stack is updated."""
     listing = cursors.listing_of("batches of", "catalog-42")
 

@@ -7,7 +7,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from botocore.stub import ANY, Stubber
+from botocore.stub import ANY
 
 from fanin.adapters.eventbridge import EventBridgeEvents, EventBridgeRules
 from fanin.app.ledger import announcing
@@ -15,7 +15,6 @@ from fanin.app.ports.events import Event
 from fanin.domain.marks import Failure
 from fanin.errors import (
     AccessDenied,
-    FaninError,
     InvalidRequest,
     LimitReached,
     NotConfigured,
@@ -32,7 +31,7 @@ def client() -> Any:
     return boto3.client("events")
 
 
-def test_an_event_carries_its_own_id(client: Any, aws: Stubber) -> None:
+def test_an_event_carries_its_own_id(client, aws):
     detail = json.dumps(
         {"batch_id": 7, "user_key": "☂", "id": "7.complete"}, ensure_ascii=False, separators=(",", ":")
     )
@@ -63,7 +62,7 @@ class Bus:
         return {"FailedEntryCount": 0, "Entries": [{"EventId": "e"}]}
 
 
-def test_the_largest_event_of_a_batch_fits_into_an_entry() -> None:
+def test_the_largest_event_of_a_batch_fits_into_an_entry():
     # Given as many failures as an event lists, with reasons of four-byte characters, as long as it quotes
     world, bus = World(), Bus()
     batch, (group,) = world.batch(announcing.LISTED)
@@ -84,22 +83,20 @@ def test_the_largest_event_of_a_batch_fits_into_an_entry() -> None:
 @pytest.mark.parametrize(
     ("code", "expected"), [("ThrottlingException", Throttled), ("InternalFailure", ServiceUnavailable)]
 )
-def test_an_event_the_bus_did_not_take_is_an_error(
-    client: Any, aws: Stubber, code: str, expected: type[FaninError]
-) -> None:
+def test_an_event_the_bus_did_not_take_is_an_error(client, aws, code, expected):
     aws.add_response("put_events", {"FailedEntryCount": 1, "Entries": [{"ErrorCode": code}]})
 
     with pytest.raises(expected):
         EventBridgeEvents(lambda: "bus", lambda: client).publish(EVENT)
 
 
-def test_the_answer_is_the_id_that_the_bus_gave(client: Any, aws: Stubber) -> None:
+def test_the_answer_is_the_id_that_the_bus_gave(client, aws):
     aws.add_response("put_events", {"FailedEntryCount": 0, "Entries": [{"EventId": "e-7"}]})
 
     assert EventBridgeEvents(lambda: "bus", lambda: client).publish(EVENT) == "e-7"
 
 
-def test_an_event_of_somebody_else_keeps_its_source_and_gets_no_id(client: Any, aws: Stubber) -> None:
+def test_an_event_of_somebody_else_keeps_its_source_and_gets_no_id(client, aws):
     event = Event("", "sold", {"n": 7}, 1_790_000_000_000, source="shop")
     sent = {
         "EventBusName": "bus",
@@ -128,9 +125,7 @@ def rules(client: Any) -> EventBridgeRules:
     return EventBridgeRules(lambda: "bus", lambda: ROUTER, lambda: client)
 
 
-def test_a_rule_hands_the_event_to_the_router_with_the_name_of_its_route(
-    aws: Stubber, rules: EventBridgeRules
-) -> None:
+def test_a_rule_hands_the_event_to_the_router_with_the_name_of_its_route(aws, rules):
     name = {"Name": "fanin-route-orders", "EventBusName": "bus"}
     template = '{"route": "orders", "event": <aws.events.event.json>}'
     target = {"Id": "router", "Arn": ROUTER, "InputTransformer": {"InputTemplate": template}}
@@ -154,21 +149,19 @@ def test_a_rule_hands_the_event_to_the_router_with_the_name_of_its_route(
         ("ManagedRuleException", ClientError),
     ],
 )
-def test_a_rule_that_is_refused_says_why(
-    aws: Stubber, rules: EventBridgeRules, code: str, expected: type[FaninError]
-) -> None:
+def test_a_rule_that_is_refused_says_why(aws, rules, code, expected):
     aws.add_client_error("put_rule", code, "the reason", 400)
     with pytest.raises(expected):
         rules.put("orders", PATTERN)
 
 
-def test_who_knows_no_router_makes_no_rules(client: Any, aws: Stubber) -> None:
+def test_who_knows_no_router_makes_no_rules(client, aws):
     rules = EventBridgeRules(lambda: "bus", missing, lambda: client)
     with pytest.raises(NotConfigured, match="FANIN_ROUTER_ARN"):
         rules.put("orders", PATTERN)
 
 
-def test_who_knows_no_bus_learns_it_before_a_pattern_is_taken(client: Any, aws: Stubber) -> None:
+def test_who_knows_no_bus_learns_it_before_a_pattern_is_taken(client, aws):
     rules = EventBridgeRules(missing, lambda: ROUTER, lambda: client)
     for call in (
         lambda: rules.check(PATTERN),
@@ -179,7 +172,7 @@ def test_who_knows_no_bus_learns_it_before_a_pattern_is_taken(client: Any, aws: 
             call()
 
 
-def test_a_rule_goes_after_its_target_and_may_be_gone(aws: Stubber, rules: EventBridgeRules) -> None:
+def test_a_rule_goes_after_its_target_and_may_be_gone(aws, rules):
     aws.add_response("remove_targets", {}, {"Rule": ANY, "EventBusName": "bus", "Ids": ["router"]})
     aws.add_response("delete_rule", {}, {"Name": "fanin-route-orders", "EventBusName": "bus"})
     rules.delete("orders")
@@ -195,7 +188,7 @@ def test_a_rule_goes_after_its_target_and_may_be_gone(aws: Stubber, rules: Event
         rules.delete("orders")
 
 
-def test_a_pattern_is_checked_without_a_call(aws: Stubber, rules: EventBridgeRules) -> None:
+def test_a_pattern_is_checked_without_a_call(aws, rules):
     rules.check(PATTERN)
     rules.check({"source": [{"an operator of next year": "x"}]})
     with pytest.raises(InvalidRequest, match="event pattern"):
@@ -206,9 +199,7 @@ def test_a_pattern_is_checked_without_a_call(aws: Stubber, rules: EventBridgeRul
     ("code", "expected"),
     [("ConcurrentModificationException", Throttled), ("LimitExceededException", InvalidRequest)],
 )
-def test_a_target_that_was_not_set_is_an_error_although_the_answer_is_none(
-    aws: Stubber, rules: EventBridgeRules, code: str, expected: type[FaninError]
-) -> None:
+def test_a_target_that_was_not_set_is_an_error_although_the_answer_is_none(aws, rules, code, expected):
     failed = {"TargetId": "router", "ErrorCode": code, "ErrorMessage": "why"}
     aws.add_response("put_rule", {})
     aws.add_response("put_targets", {"FailedEntryCount": 1, "FailedEntries": [failed]})
@@ -216,9 +207,7 @@ def test_a_target_that_was_not_set_is_an_error_although_the_answer_is_none(
         rules.put("orders", PATTERN)
 
 
-def test_a_target_that_was_not_removed_keeps_its_rule_and_one_that_is_gone_does_not(
-    aws: Stubber, rules: EventBridgeRules
-) -> None:
+def test_a_target_that_was_not_removed_keeps_its_rule_and_one_that_is_gone_does_not(aws, rules):
     def failed(code: str) -> dict[str, Any]:
         return {"FailedEntryCount": 1, "FailedEntries": [{"TargetId": "router", "ErrorCode": code}]}
 

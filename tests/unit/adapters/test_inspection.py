@@ -78,7 +78,7 @@ def aws() -> Aws:
     return Aws()
 
 
-def test_a_queue_is_seen_with_four_requests(aws: Aws) -> None:
+def test_a_queue_is_seen_with_four_requests(aws):
     (report,) = aws.look(URL)
 
     assert report == QueueReport(
@@ -97,13 +97,13 @@ def test_a_queue_is_seen_with_four_requests(aws: Aws) -> None:
     ("state", "enabled"),
     [("Creating", True), ("Enabling", True), ("Updating", True), ("Disabling", False), ("Disabled", False)],
 )
-def test_a_mapping_counts_as_enabled_while_lambda_polls_or_will(aws: Aws, state: str, enabled: bool) -> None:
+def test_a_mapping_counts_as_enabled_while_lambda_polls_or_will(aws, state, enabled):
     aws.mappings[0]["State"] = state
 
     assert aws.look(URL)[0].consumers == (QueueMapping("importer", enabled, state, "4e97"),)
 
 
-def test_a_queue_without_dead_letters_and_consumers_takes_two_requests(aws: Aws) -> None:
+def test_a_queue_without_dead_letters_and_consumers_takes_two_requests(aws):
     aws.attributes[URL] = {**ATTRIBUTES, "RedrivePolicy": ""}
     aws.mappings = []
 
@@ -123,9 +123,7 @@ def test_a_queue_without_dead_letters_and_consumers_takes_two_requests(aws: Aws)
         ("queue", "its figures"),
     ],
 )
-def test_what_may_not_be_read_is_said_and_the_rest_is_read(
-    aws: Aws, operation: str, what: str, code: str
-) -> None:
+def test_what_may_not_be_read_is_said_and_the_rest_is_read(aws, operation, what, code):
     aws.failing[operation] = code
 
     (report,) = aws.look(URL)
@@ -136,20 +134,20 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_read(
         assert report.figures is not None
 
 
-def test_no_answer_is_said_too(aws: Aws) -> None:
+def test_no_answer_is_said_too(aws):
     aws.failing["queue"] = "no answer"
 
     assert aws.look(URL)[0].unseen == ("its figures (EndpointConnectionError)",)
 
 
 @pytest.mark.parametrize("code", ["AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"])
-def test_a_queue_that_does_not_exist_is_gone(aws: Aws, code: str) -> None:
+def test_a_queue_that_does_not_exist_is_gone(aws, code):
     aws.failing["queue"] = code
 
     assert not aws.look(URL)[0].exists
 
 
-def test_a_queue_is_looked_at_once_for_all_diagnoses_of_some_seconds(aws: Aws) -> None:
+def test_a_queue_is_looked_at_once_for_all_diagnoses_of_some_seconds(aws):
     """Lambda allows an account 15 requests a second, and a run of the reaper diagnoses many batches."""
     # Given a queue that was looked at
     clock = FixedClock()
@@ -168,7 +166,7 @@ def test_a_queue_is_looked_at_once_for_all_diagnoses_of_some_seconds(aws: Aws) -
     assert len(aws.asked) == 8
 
 
-def test_as_many_queues_are_remembered_as_a_process_may_need(aws: Aws) -> None:
+def test_as_many_queues_are_remembered_as_a_process_may_need(aws):
     aws.failing["queue"] = "AccessDenied"
     inspection = aws.inspection(FixedClock())
 
@@ -181,13 +179,13 @@ def test_as_many_queues_are_remembered_as_a_process_may_need(aws: Aws) -> None:
     assert len(aws.asked) == MOST + 2
 
 
-def test_several_queues_are_reported_in_order(aws: Aws) -> None:
+def test_several_queues_are_reported_in_order(aws):
     aws.attributes[f"{URL}2"] = ATTRIBUTES
 
     assert [report.queue for report in aws.look(URL, f"{URL}2")] == [URL, f"{URL}2"]
 
 
-def test_its_requests_are_requests_of_boto3() -> None:
+def test_its_requests_are_requests_of_boto3():
     """The clients skip the check of parameters, so it is made here, and on SQS against moto."""
     with mock_aws():
         sqs = boto3.client("sqs")
@@ -213,7 +211,7 @@ def test_its_requests_are_requests_of_boto3() -> None:
         ("https://us-east-1.queue.amazonaws.com/1/work", True),
     ],
 )
-def test_a_queue_of_another_region_is_not_seen_and_not_called_gone(aws: Aws, url: str, exists: bool) -> None:
+def test_a_queue_of_another_region_is_not_seen_and_not_called_gone(aws, url, exists):
     """SQS of this region looks for it by account and name, and finds none."""
     aws.failing["queue"] = "QueueDoesNotExist"
 
@@ -222,7 +220,7 @@ def test_a_queue_of_another_region_is_not_seen_and_not_called_gone(aws: Aws, url
     assert report == QueueReport(url, exists=exists, unseen=("its figures (QueueDoesNotExist)",))
 
 
-def test_a_dead_letter_queue_that_is_gone_does_not_make_its_source_gone(aws: Aws) -> None:
+def test_a_dead_letter_queue_that_is_gone_does_not_make_its_source_gone(aws):
     aws.failing["dead"] = "QueueDoesNotExist"
 
     (report,) = aws.look(URL)

@@ -33,7 +33,7 @@ def bucket() -> Any:
     return made
 
 
-def test_all_objects_of_a_bucket_go_however_many_pages_they_take(leftovers: AwsLeftovers) -> None:
+def test_all_objects_of_a_bucket_go_however_many_pages_they_take(leftovers):
     client = boto3.client("s3")
     leftovers._client = lambda _: client
     with Stubber(client) as stubber:
@@ -46,12 +46,12 @@ def test_all_objects_of_a_bucket_go_however_many_pages_they_take(leftovers: AwsL
         stubber.assert_no_pending_responses()
 
 
-def test_a_bucket_that_is_gone_is_empty(leftovers: AwsLeftovers) -> None:
+def test_a_bucket_that_is_gone_is_empty(leftovers):
     assert leftovers.empty("gone") == 0
     assert leftovers.delete_rules("gone") == 0
 
 
-def test_it_stops_in_time_and_goes_on_later(leftovers: AwsLeftovers, bucket: Any) -> None:
+def test_it_stops_in_time_and_goes_on_later(leftovers, bucket):
     bucket.put_object(Key="a", Body=b"x")
     with pytest.raises(Throttled, match="again"):
         AwsLeftovers(lambda: 0).empty("claims")
@@ -60,9 +60,7 @@ def test_it_stops_in_time_and_goes_on_later(leftovers: AwsLeftovers, bucket: Any
     assert leftovers.empty("claims") == 0
 
 
-def test_queues_of_buffers_go_but_not_those_of_a_deployment_whose_prefix_begins_alike(
-    leftovers: AwsLeftovers,
-) -> None:
+def test_queues_of_buffers_go_but_not_those_of_a_deployment_whose_prefix_begins_alike(leftovers):
     # Given the dead letters of two deployments, shop and shop-buffer-b, and a buffer of each
     sqs = boto3.client("sqs")
 
@@ -86,9 +84,7 @@ def test_queues_of_buffers_go_but_not_those_of_a_deployment_whose_prefix_begins_
     assert left == {"ours", "theirs", "shop-buffer-b-buffer-a", "shop-buffer-of-a-user"}
 
 
-def test_queues_are_listed_page_by_page_since_sqs_gives_only_the_first_thousand_otherwise(
-    leftovers: AwsLeftovers,
-) -> None:
+def test_queues_are_listed_page_by_page_since_sqs_gives_only_the_first_thousand_otherwise(leftovers):
     client = boto3.client("sqs")
     leftovers._client = lambda _: client
     with Stubber(client) as stubber:
@@ -102,7 +98,7 @@ def test_queues_are_listed_page_by_page_since_sqs_gives_only_the_first_thousand_
         assert leftovers.delete_queues("shop-buffer-", "ours") == 2
 
 
-def test_rules_of_routes_go_with_their_targets_and_no_others(leftovers: AwsLeftovers) -> None:
+def test_rules_of_routes_go_with_their_targets_and_no_others(leftovers):
     # Given rules of routes, and one of a user, on a bus; and one on the default bus
     events = boto3.client("events")
     events.create_event_bus(Name="shop")
@@ -127,9 +123,7 @@ def test_rules_of_routes_go_with_their_targets_and_no_others(leftovers: AwsLefto
         ("ROLLBACK_IN_PROGRESS", False),
     ],
 )
-def test_a_stack_is_deleted_only_if_it_is_deleted_as_a_whole(
-    leftovers: AwsLeftovers, state: str, *, expected: bool
-) -> None:
+def test_a_stack_is_deleted_only_if_it_is_deleted_as_a_whole(leftovers, state, *, expected):
     client = boto3.client("cloudformation")
     leftovers._client = lambda _: client
     stack = {"StackName": "fanin", "CreationTime": "2026-11-21T18:00:00Z", "StackStatus": state}
@@ -138,7 +132,7 @@ def test_a_stack_is_deleted_only_if_it_is_deleted_as_a_whole(
         assert leftovers.is_being_deleted("stack-id") is expected
 
 
-def test_an_error_that_nobody_foresaw_is_raised(leftovers: AwsLeftovers) -> None:
+def test_an_error_that_nobody_foresaw_is_raised(leftovers):
     client = boto3.client("s3")
     leftovers._client = lambda _: client
     with Stubber(client) as stubber:
@@ -169,9 +163,7 @@ class Application:
         (("CREATED",), 0),
     ],
 )
-def test_an_application_that_runs_is_stopped_and_waited_for(
-    monkeypatch: pytest.MonkeyPatch, states: tuple[str, ...], stops: int
-) -> None:
+def test_an_application_that_runs_is_stopped_and_waited_for(monkeypatch, states, stops):
     # Given
     emr, pauses = Application(*states), list[float]()
     leftovers = AwsLeftovers(lambda: math.inf, pauses.append)
@@ -182,7 +174,7 @@ def test_an_application_that_runs_is_stopped_and_waited_for(
     assert (ran, emr.stops, len(pauses)) == (stops > 0, stops, len(states) - 1)
 
 
-def test_an_application_that_does_not_stop_in_time_is_told() -> None:
+def test_an_application_that_does_not_stop_in_time_is_told():
     leftovers = AwsLeftovers(lambda: 0)
     application = Application("STOPPING")
     leftovers._client = lambda _: application
@@ -190,7 +182,7 @@ def test_an_application_that_does_not_stop_in_time_is_told() -> None:
         leftovers.stop_application("00f1")
 
 
-def test_limits_are_lifted_from_a_table_and_then_from_its_indexes_and_others_stay() -> None:
+def test_limits_are_lifted_from_a_table_and_then_from_its_indexes_and_others_stay():
     # Given a table and an index with limits, and an index without
     limited = {"OnDemandThroughput": {"MaxReadRequestUnits": 9, "MaxWriteRequestUnits": 5}}
     lifted = {"OnDemandThroughput": {"MaxReadRequestUnits": 9, "MaxWriteRequestUnits": -1}}
@@ -221,7 +213,7 @@ def test_limits_are_lifted_from_a_table_and_then_from_its_indexes_and_others_sta
     assert len(pauses) == 1
 
 
-def test_a_table_without_limits_is_left_alone(leftovers: AwsLeftovers) -> None:
+def test_a_table_without_limits_is_left_alone(leftovers):
     boto3.client("dynamodb").create_table(
         TableName="words",
         KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],

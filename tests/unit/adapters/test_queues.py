@@ -46,7 +46,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
             yield World(SqsQueues(lambda: "fanin-buffer-", lambda: client), SqsChannels(lambda: client))
 
 
-def test_a_message_is_received_with_its_item_and_its_time(world: World) -> None:
+def test_a_message_is_received_with_its_item_and_its_time(world):
     world.send("a ☂")
     (received,) = world.receive()
     assert (received.body, received.attributes) == ("a ☂", {names.ITEM_ATTRIBUTE: "item of a ☂"})
@@ -54,7 +54,7 @@ def test_a_message_is_received_with_its_item_and_its_time(world: World) -> None:
     assert received.handle
 
 
-def test_a_received_message_is_hidden_until_it_is_removed(world: World) -> None:
+def test_a_received_message_is_hidden_until_it_is_removed(world):
     world.send("a", "b")
     first = world.receive(visibility_timeout=600)
     assert sorted(one.body for one in first) == ["a", "b"]
@@ -67,12 +67,12 @@ def test_a_received_message_is_hidden_until_it_is_removed(world: World) -> None:
     assert world.queues.state(world.url).in_flight == 0
 
 
-def test_no_more_are_received_than_were_asked_for(world: World) -> None:
+def test_no_more_are_received_than_were_asked_for(world):
     world.send(*"abcde")
     assert len(world.receive(most=3)) == 3
 
 
-def test_many_handles_are_removed_in_groups(world: World) -> None:
+def test_many_handles_are_removed_in_groups(world):
     world.send(*"abcdefghijklm")
     handles = [one.handle for one in world.receive() + world.receive()]
     assert len(handles) == 13
@@ -80,7 +80,7 @@ def test_many_handles_are_removed_in_groups(world: World) -> None:
     assert world.queues.state(world.url).in_flight == 0
 
 
-def test_a_queue_is_made_once_and_deleted_once(world: World) -> None:
+def test_a_queue_is_made_once_and_deleted_once(world):
     assert world.queues.create("jobs", 7) == world.url
     assert world.channels.resolve(world.url) == world.url  # it carries the tag
     world.queues.delete(world.url)
@@ -96,7 +96,7 @@ def sqs() -> Iterator[Any]:
         yield boto3.client("sqs")
 
 
-def test_a_queue_made_for_a_buffer_has_its_prefix_is_encrypted_and_keeps_messages_long(sqs: Any) -> None:
+def test_a_queue_made_for_a_buffer_has_its_prefix_is_encrypted_and_keeps_messages_long(sqs):
     url = SqsQueues(lambda: "shop-buffer-", lambda: sqs).create("jobs", 7)
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     assert url.endswith("/shop-buffer-jobs-00000000000007")
@@ -104,7 +104,7 @@ def test_a_queue_made_for_a_buffer_has_its_prefix_is_encrypted_and_keeps_message
     assert SqsQueues(lambda: "shop-buffer-", lambda: sqs).state(url).retention == 864_000
 
 
-def test_a_queue_made_for_a_buffer_is_encrypted_with_the_key_that_the_deployment_has(sqs: Any) -> None:
+def test_a_queue_made_for_a_buffer_is_encrypted_with_the_key_that_the_deployment_has(sqs):
     key = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     asked: list[dict[str, Any]] = []
     sqs.meta.events.register(
@@ -117,7 +117,7 @@ def test_a_queue_made_for_a_buffer_is_encrypted_with_the_key_that_the_deployment
     assert "SqsManagedSseEnabled" not in attributes
 
 
-def test_a_queue_made_for_a_buffer_gives_up_messages_that_are_received_too_often(sqs: Any) -> None:
+def test_a_queue_made_for_a_buffer_gives_up_messages_that_are_received_too_often(sqs):
     # Given a queue for dead letters
     dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -129,7 +129,7 @@ def test_a_queue_made_for_a_buffer_gives_up_messages_that_are_received_too_often
 
 
 @pytest.mark.parametrize("repeated", [False, True])
-def test_a_queue_made_for_a_buffer_refuses_plain_http(sqs: Any, *, repeated: bool) -> None:
+def test_a_queue_made_for_a_buffer_refuses_plain_http(sqs, *, repeated):
     if repeated:  # the answer to the first request was lost
         days = {"MessageRetentionPeriod": "864000"}
         sqs.create_queue(QueueName="p-jobs-00000000000007", Attributes=days)
@@ -141,14 +141,14 @@ def test_a_queue_made_for_a_buffer_refuses_plain_http(sqs: Any, *, repeated: boo
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_a_queue_on_an_emulator_takes_the_plain_http_that_made_it() -> None:
+def test_a_queue_on_an_emulator_takes_the_plain_http_that_made_it():
     client = boto3.client("sqs", endpoint_url="http://127.0.0.1:4566")
     with Stubber(client) as stubber:  # which has no answer for any other call
         stubber.add_response("create_queue", {"QueueUrl": "http://127.0.0.1:4566/0/p-jobs"})
         assert SqsQueues(lambda: "p-", lambda: client).create("jobs", 7).endswith("p-jobs")
 
 
-def test_without_a_prefix_no_queue_is_made(sqs: Any) -> None:
+def test_without_a_prefix_no_queue_is_made(sqs):
     def missing() -> str:
         raise NotConfigured("FANIN_BUFFER_PREFIX")
 
@@ -157,7 +157,7 @@ def test_without_a_prefix_no_queue_is_made(sqs: Any) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["f-buffer-", "f" * 40 + "-buffer-"])
-def test_buffers_have_queues_of_their_own_whatever_their_names_and_births(sqs: Any, prefix: str) -> None:
+def test_buffers_have_queues_of_their_own_whatever_their_names_and_births(sqs, prefix):
     # Given names that differ only at their ends, and the largest id of a batch
     queues = SqsQueues(lambda: prefix, lambda: sqs)
     buffers = [("x" * 47 + "a", 2**53 - 1), ("x" * 47 + "b", 2**53 - 2), ("x", 1), ("x", 2)]
@@ -169,7 +169,7 @@ def test_buffers_have_queues_of_their_own_whatever_their_names_and_births(sqs: A
     assert all(name.startswith(prefix + "x") and len(name) <= 80 for name in found)
 
 
-def test_a_prefix_that_leaves_no_room_is_refused(sqs: Any) -> None:
+def test_a_prefix_that_leaves_no_room_is_refused(sqs):
     with pytest.raises(NotConfigured, match=r"FANIN_BUFFER_PREFIX has 58 characters.* at most 57"):
         SqsQueues(lambda: "f" * 58, lambda: sqs).create("jobs", 7)
     SqsQueues(lambda: "f" * 57, lambda: sqs).create("jobs", 7)

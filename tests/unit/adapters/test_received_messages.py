@@ -46,7 +46,7 @@ def world() -> World:
     return World()
 
 
-def test_messages_come_again_when_it_is_said(world: World) -> None:
+def test_messages_come_again_when_it_is_said(world):
     messages = world.receive(25)
 
     world.received.postpone([(message, 30 + n) for n, message in enumerate(messages)])
@@ -57,11 +57,11 @@ def test_messages_come_again_when_it_is_said(world: World) -> None:
     assert len(world.queue.receive(25, None)) == 24
 
 
-def test_nothing_to_postpone_asks_nothing() -> None:
+def test_nothing_to_postpone_asks_nothing():
     ReceivedMessages(lambda: pytest.fail("a client was made")).postpone([])
 
 
-def test_what_is_put_back_comes_as_a_new_message_after_a_while(world: World) -> None:
+def test_what_is_put_back_comes_as_a_new_message_after_a_while(world):
     (message,) = world.receive(1)
 
     world.received.put_back({**message, "body": "left"}, 30)
@@ -80,7 +80,7 @@ def test_what_is_put_back_comes_as_a_new_message_after_a_while(world: World) -> 
         {"DataType": "Binary.png", "BinaryValue": b"\x89PNG"},
     ],
 )
-def test_a_message_is_copied_with_its_attributes(world: World, attribute: dict[str, Any]) -> None:
+def test_a_message_is_copied_with_its_attributes(world, attribute):
     # Given a message with an attribute
     message = world.send("body", {"name": attribute})
     other = world.store.create("other", {}, {})
@@ -93,7 +93,7 @@ def test_a_message_is_copied_with_its_attributes(world: World, attribute: dict[s
     assert (held.body, held.attributes) == ("body", {"name": attribute})
 
 
-def test_a_large_message_that_is_not_ascii_is_copied_as_it_is(world: World) -> None:
+def test_a_large_message_that_is_not_ascii_is_copied_as_it_is(world):
     """As JSON with ASCII escapes it would have three times as many bytes, which no queue takes."""
     body = "é" * 100_000  # 200 KB of UTF-8
     message = world.send(body, {})
@@ -105,7 +105,7 @@ def test_a_large_message_that_is_not_ascii_is_copied_as_it_is(world: World) -> N
     assert held.body == body
 
 
-def test_what_cannot_be_done_is_an_error_of_ours(world: World) -> None:
+def test_what_cannot_be_done_is_an_error_of_ours(world):
     (message,) = world.receive(1)
 
     with pytest.raises(Exception, match="no such table, queue"):
@@ -140,7 +140,7 @@ def sources(sqs: Any) -> DeadLetterSources:
     return DeadLetterSources(lambda: sqs)
 
 
-def test_the_source_is_asked_for_once() -> None:
+def test_the_source_is_asked_for_once():
     sqs = Sqs("work")
     found = sources(sqs)
 
@@ -149,11 +149,11 @@ def test_the_source_is_asked_for_once() -> None:
 
 
 @pytest.mark.parametrize("names", [(), ("work", "other")])
-def test_of_several_sources_none_is_named(names: tuple[str, ...]) -> None:
+def test_of_several_sources_none_is_named(names):
     assert sources(Sqs(*names)).arn_of(ARN) is None
 
 
-def test_what_could_not_be_listed_is_asked_again() -> None:
+def test_what_could_not_be_listed_is_asked_again():
     sqs = Sqs("work")
     found = sources(sqs)
 
@@ -196,11 +196,11 @@ def tags(sqs: TaggedSqs, clock: FixedClock | None = None) -> QueueTags:
         ({"fanin:keep": "reason"}, Keep.REASON),
     ],
 )
-def test_messages_are_kept_unless_the_queue_says_otherwise(found: dict[str, str] | None, keep: Keep) -> None:
+def test_messages_are_kept_unless_the_queue_says_otherwise(found, keep):
     assert tags(TaggedSqs(found)).keep(DEAD_ARN) is keep
 
 
-def test_tags_are_remembered_for_a_minute() -> None:
+def test_tags_are_remembered_for_a_minute():
     sqs, clock = TaggedSqs(), FixedClock()
     reader = tags(sqs, clock)
     reader.keep(DEAD_ARN)
@@ -212,11 +212,11 @@ def test_tags_are_remembered_for_a_minute() -> None:
     assert (reader.keep(DEAD_ARN), sqs.asked) == (Keep.REASON, 2)
 
 
-def test_a_queue_whose_tags_nobody_may_read_has_none() -> None:
+def test_a_queue_whose_tags_nobody_may_read_has_none():
     assert tags(TaggedSqs(error="AccessDenied")).keep(DEAD_ARN) is Keep.MESSAGE
 
 
-def test_a_queue_that_does_not_answer_decides_nothing() -> None:
+def test_a_queue_that_does_not_answer_decides_nothing():
     sqs = TaggedSqs({"fanin:keep": "reason"}, error="RequestThrottled")
     reader = tags(sqs)
     with pytest.raises(Throttled):

@@ -47,7 +47,7 @@ def schedules(client: Any) -> list[str]:
     return [schedule["Name"] for schedule in client.list_schedules(GroupName="alarms")["Schedules"]]
 
 
-def test_an_alarm_calls_the_timer_function_with_the_batch_once(aws: Any) -> None:
+def test_an_alarm_calls_the_timer_function_with_the_batch_once(aws):
     timers(aws).set(7, NOW + 60_000)
 
     schedule = aws.get_schedule(Name="fanin-7", GroupName="alarms")
@@ -69,15 +69,13 @@ def test_an_alarm_calls_the_timer_function_with_the_batch_once(aws: Any) -> None
         (0, "at(2026-09-21T14:13:21)"),
     ],
 )
-def test_an_alarm_is_at_the_next_whole_second_and_never_in_the_past(
-    aws: Any, at: int, expression: str
-) -> None:
+def test_an_alarm_is_at_the_next_whole_second_and_never_in_the_past(aws, at, expression):
     timers(aws).set(7, at)
 
     assert aws.get_schedule(Name="fanin-7", GroupName="alarms")["ScheduleExpression"] == expression
 
 
-def test_setting_it_again_moves_it(aws: Any) -> None:
+def test_setting_it_again_moves_it(aws):
     timers(aws).set(7, NOW + 60_000)
     timers(aws).set(7, NOW + 120_000)
 
@@ -87,7 +85,7 @@ def test_setting_it_again_moves_it(aws: Any) -> None:
     assert moved["ActionAfterCompletion"] == "DELETE"
 
 
-def test_an_alarm_is_deleted_whether_or_not_it_is_there(aws: Any) -> None:
+def test_an_alarm_is_deleted_whether_or_not_it_is_there(aws):
     timers(aws).set(7, NOW + 60_000)
     timers(aws).set(8, NOW + 60_000)
 
@@ -97,7 +95,7 @@ def test_an_alarm_is_deleted_whether_or_not_it_is_there(aws: Any) -> None:
     assert schedules(aws) == ["fanin-8"]
 
 
-def test_an_alarm_that_fires_between_the_calls_is_made_anew() -> None:
+def test_an_alarm_that_fires_between_the_calls_is_made_anew():
     client = scheduler()
     with Stubber(client) as aws:
         aws.add_client_error("create_schedule", "ConflictException")
@@ -109,7 +107,7 @@ def test_an_alarm_that_fires_between_the_calls_is_made_anew() -> None:
         aws.assert_no_pending_responses()
 
 
-def test_an_alarm_that_others_keep_changing_is_throttled() -> None:
+def test_an_alarm_that_others_keep_changing_is_throttled():
     client = scheduler()
     with Stubber(client) as aws:
         for _ in range(2):

@@ -3,7 +3,7 @@ import time
 from fanin.adapters.system import SystemClock, SystemRandom
 
 
-def test_the_clock_tells_milliseconds() -> None:
+def test_the_clock_tells_milliseconds():
     before = time.time()
     now = SystemClock().now()
     after = time.time()
@@ -12,7 +12,7 @@ def test_the_clock_tells_milliseconds() -> None:
     assert isinstance(now, int)
 
 
-def test_randomness_has_the_asked_size_and_differs() -> None:
+def test_randomness_has_the_asked_size_and_differs():
     random = SystemRandom()
 
     assert all(0 <= random.bits(12) < 2**12 for _ in range(100))
@@ -20,7 +20,7 @@ def test_randomness_has_the_asked_size_and_differs() -> None:
     assert len(random.bytes(16)) == 16
 
 
-def test_a_sleep_takes_the_seconds_it_was_given() -> None:
+def test_a_sleep_takes_the_seconds_it_was_given():
     clock = SystemClock()
     before = clock.monotonic()
 

@@ -12,7 +12,7 @@ def slowly(number: int) -> int:
     return number + 1
 
 
-def test_a_process_that_is_forked_starts_threads_of_its_own() -> None:
+def test_a_process_that_is_forked_starts_threads_of_its_own():
     # Given threads that have worked, and wait for more
     threads = Threads(2, "test")
     assert threads.map(slowly, [1, 2]) == [2, 3]

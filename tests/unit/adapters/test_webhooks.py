@@ -60,7 +60,7 @@ def post(receiver: Receiver, trusting: ssl.SSLContext) -> Callable[..., None]:
     return post
 
 
-def test_a_receiver_gets_type_time_and_detail_and_can_verify_them(post, receiver: Receiver) -> None:
+def test_a_receiver_gets_type_time_and_detail_and_can_verify_them(post, receiver):
     post("/x?y=z")
 
     (request,) = receiver.of("/x?y=z")
@@ -84,9 +84,7 @@ def test_a_receiver_gets_type_time_and_detail_and_can_verify_them(post, receiver
         (503, ServiceUnavailable, "answered 503"),
     ],
 )
-def test_any_answer_but_success_is_an_error(
-    post, receiver: Receiver, status: int, error: type, why: str
-) -> None:
+def test_any_answer_but_success_is_an_error(post, receiver, status, error, why):
     path = f"/secret-{status}"
     receiver.statuses[path] = status
     with pytest.raises(error, match=why) as refused:
@@ -95,15 +93,13 @@ def test_any_answer_but_success_is_an_error(
     assert receiver.of("/elsewhere") == []
 
 
-def test_a_host_that_is_not_allowed_any_more_is_refused_for_good(trusting: ssl.SSLContext) -> None:
+def test_a_host_that_is_not_allowed_any_more_is_refused_for_good(trusting):
     webhooks = Webhooks(lambda: "", lambda: SECRET, SystemClock(), context=lambda: trusting)
     with pytest.raises(TargetRefused, match="not allowed"):
         webhooks.post("https://hooks.example.com/x", NOTICE)
 
 
-def test_a_name_that_was_public_and_leads_inside_now_reaches_nobody(
-    post, receiver: Receiver, trusting: ssl.SSLContext
-) -> None:
+def test_a_name_that_was_public_and_leads_inside_now_reaches_nobody(post, receiver, trusting):
     # Given a resolver that answers differently each time
     answers: Iterator[list[str]] = iter([["127.0.0.1"], ["1.1.1.1"]])
     rebound = webhooks(trusting, loopback=lambda: False, resolve=lambda _host, _port: next(answers))
@@ -114,25 +110,23 @@ def test_a_name_that_was_public_and_leads_inside_now_reaches_nobody(
     assert next(answers) == ["1.1.1.1"]
 
 
-def test_a_port_where_nobody_listens_is_an_error(trusting: ssl.SSLContext) -> None:
+def test_a_port_where_nobody_listens_is_an_error(trusting):
     with pytest.raises(ServiceUnavailable, match="no connection"):
         webhooks(trusting).post("https://hooks.example.com:1/x", NOTICE)
 
 
-def test_the_next_address_is_tried_if_one_refuses(post, receiver: Receiver, trusting: ssl.SSLContext) -> None:
+def test_the_next_address_is_tried_if_one_refuses(post, receiver, trusting):
     post("/second", to=webhooks(trusting, "127.0.0.2", "127.0.0.1"))
     assert len(receiver.of("/second")) == 1
 
 
-def test_a_certificate_that_nobody_trusts_is_an_error(post, receiver: Receiver) -> None:
+def test_a_certificate_that_nobody_trusts_is_an_error(post, receiver):
     with pytest.raises(ServiceUnavailable, match="no TLS"):
         post("/untrusted", to=webhooks(trusted()))
     assert receiver.of("/untrusted") == []
 
 
-def test_a_receiver_that_drips_is_broken_off_in_time(
-    receiver: Receiver, trusting: ssl.SSLContext, certificate
-) -> None:
+def test_a_receiver_that_drips_is_broken_off_in_time(receiver, trusting, certificate):
     # Given a receiver that sends a byte every tenth of a second, and so meets every timeout of the socket
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, certificate.with_suffix(".key"))
@@ -159,19 +153,19 @@ def test_a_receiver_that_drips_is_broken_off_in_time(
     listening.close()
 
 
-def test_the_detail_of_a_large_event_is_sent_whole(post, receiver: Receiver) -> None:
+def test_the_detail_of_a_large_event_is_sent_whole(post, receiver):
     event = EVENT._replace(detail={"text": "x" * 250_000})
     post("/large", ChannelNotice(event, succeeded=True))
     assert len(json.loads(receiver.of("/large")[0].body)["data"]["text"]) == 250_000
 
 
 @pytest.mark.parametrize("private", ["127.0.0.1", "169.254.169.254", "::1", "10.1.2.3", "fd00:ec2::254"])
-def test_a_host_with_one_address_that_is_not_public_is_refused(private: str) -> None:
+def test_a_host_with_one_address_that_is_not_public_is_refused(private):
     with pytest.raises(ServiceUnavailable, match="not public"):
         public_addresses("hooks.example.com", 443, lambda _host, _port: ["1.1.1.1", private])
 
 
-def test_a_host_that_does_not_resolve_is_an_error_without_its_name() -> None:
+def test_a_host_that_does_not_resolve_is_an_error_without_its_name():
     def fails(_host: str, _port: int) -> list[str]:
         raise socket.gaierror(-2, "Name or service not known: hooks.example.com")
 
@@ -181,18 +175,16 @@ def test_a_host_that_does_not_resolve_is_an_error_without_its_name() -> None:
         assert "example" not in str(refused.value)
 
 
-def test_few_addresses_are_tried() -> None:
+def test_few_addresses_are_tried():
     many = [f"1.1.1.{number}" for number in range(1, 20)]
     assert public_addresses("hooks.example.com", 443, lambda _host, _port: many) == many[:MOST_ADDRESSES]
 
 
-def test_this_machine_resolves_its_own_name() -> None:
+def test_this_machine_resolves_its_own_name():
     assert set(resolve("localhost", 443)) <= {"127.0.0.1", "::1"}
 
 
-def test_the_socket_goes_to_the_address_and_nobody_resolves_the_name_again(
-    receiver: Receiver, trusting: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_socket_goes_to_the_address_and_nobody_resolves_the_name_again(receiver, trusting, monkeypatch):
     # Given a resolver that would lead elsewhere by now
     def no_more(*_: object, **__: object) -> None:
         raise AssertionError("resolved a second time")
@@ -210,7 +202,7 @@ def test_the_socket_goes_to_the_address_and_nobody_resolves_the_name_again(
     assert request.headers["host"].startswith("hooks.example.com")
 
 
-def test_a_certificate_of_another_name_is_refused(receiver: Receiver, trusting: ssl.SSLContext) -> None:
+def test_a_certificate_of_another_name_is_refused(receiver, trusting):
     connection = PinnedConnection(
         "other.example.com", receiver.port, "127.0.0.1", timeout=5, context=trusting
     )
@@ -218,12 +210,12 @@ def test_a_certificate_of_another_name_is_refused(receiver: Receiver, trusting: 
         connection.connect()
 
 
-def test_tls_is_of_today() -> None:
+def test_tls_is_of_today():
     assert trusted().minimum_version >= ssl.TLSVersion.TLSv1_2
     assert trusted().check_hostname
 
 
-def test_tls_may_take_what_connecting_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_may_take_what_connecting_has_left(monkeypatch):
     """Else a receiver that is slow at each step takes twice the time that there is."""
     now, timeouts = 100.0, []
 
@@ -250,7 +242,7 @@ def test_tls_may_take_what_connecting_has_left(monkeypatch: pytest.MonkeyPatch) 
     assert timeouts == [10, 3]
 
 
-def test_a_receiver_can_verify_what_is_signed() -> None:
+def test_a_receiver_can_verify_what_is_signed():
     body = '{"total":"3 €"}'.encode()
 
     headers = signed_headers(SECRET, "7.complete", int(time.time()), body)
@@ -259,14 +251,14 @@ def test_a_receiver_can_verify_what_is_signed() -> None:
     assert headers["webhook-id"] == "7.complete"
 
 
-def test_the_signature_is_that_of_the_specification() -> None:
+def test_the_signature_is_that_of_the_specification():
     # The example of Standard Webhooks
     example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     headers = signed_headers(example, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_the_secret_that_the_stack_generates_is_one() -> None:
+def test_the_secret_that_the_stack_generates_is_one():
     """44 letters and digits, without the prefix."""
     generated = "aB3" * 14 + "xy"
     headers = signed_headers(generated, "1", int(time.time()), b"{}")
@@ -274,7 +266,7 @@ def test_the_secret_that_the_stack_generates_is_one() -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "whsec_c2hvcnQ=", "not base64!"])
-def test_a_weak_or_malformed_secret_is_refused(secret: str) -> None:
+def test_a_weak_or_malformed_secret_is_refused(secret):
     with pytest.raises(NotConfigured, match="whsec_"):
         signed_headers(secret, "1", 1, b"")
 
@@ -292,7 +284,7 @@ def client() -> Any:
     )
 
 
-def test_a_secret_is_remembered_for_a_while_and_then_read_again(client: Any) -> None:
+def test_a_secret_is_remembered_for_a_while_and_then_read_again(client):
     clock = FixedClock()
     secret = Secret(lambda: ARN, clock, lambda: client)
     with Stubber(client) as stub:
@@ -304,14 +296,14 @@ def test_a_secret_is_remembered_for_a_while_and_then_read_again(client: Any) -> 
         assert secret() == "second"
 
 
-def test_a_refusal_is_told(client: Any) -> None:
+def test_a_refusal_is_told(client):
     with Stubber(client) as stub:
         stub.add_client_error("get_secret_value", "AccessDeniedException", http_status_code=400)
         with pytest.raises(AccessDenied):
             Secret(lambda: ARN, FixedClock(), lambda: client)()
 
 
-def test_a_secret_that_cannot_be_used_says_so_as_an_error_of_fanin(client: Any) -> None:
+def test_a_secret_that_cannot_be_used_says_so_as_an_error_of_fanin(client):
     """Any other error would be a defect: its target would be tried for weeks, and never say why."""
     with Stubber(client) as stub:
         secret = Secret(lambda: ARN, FixedClock(), lambda: client)

@@ -39,14 +39,14 @@ class Call:
         self.done += items
 
 
-def test_items_that_are_all_good_take_one_call_and_none_take_none() -> None:
+def test_items_that_are_all_good_take_one_call_and_none_take_none():
     call = Call(lambda _: None)
     assert bisect(range(1_000), call) == bisect([], call) == []
     assert call.calls == [range(1_000)]
 
 
 @pytest.mark.parametrize("error", [InvalidRequest, InvalidItemId, BatchNotFound, BatchGone])
-def test_a_refused_item_fails_alone_after_few_calls(error: type[Exception]) -> None:
+def test_a_refused_item_fails_alone_after_few_calls(error):
     # Given 1,000 items, two of which are refused
     call = Call(lambda item: error(f"item {item}") if item in (17, 501) else None)
 
@@ -63,7 +63,7 @@ def test_a_refused_item_fails_alone_after_few_calls(error: type[Exception]) -> N
 
 @settings(max_examples=40)
 @given(st.lists(st.booleans(), max_size=40))
-def test_exactly_the_refused_items_fail_whatever_their_places(good: list[bool]) -> None:
+def test_exactly_the_refused_items_fail_whatever_their_places(good):
     call = Call(lambda item: None if good[item] else InvalidRequest("bad"))
     failed = bisect(range(len(good)), call)
     assert [item for one in failed for item in one.items] == [i for i, ok in enumerate(good) if not ok]
@@ -79,7 +79,7 @@ def test_an_error_that_does_not_blame_the_items_fails_the_whole_call_and_is_not_
     assert not FailedCall([1], raised).refused
 
 
-def test_a_half_that_is_throttled_fails_as_a_whole_and_the_other_half_goes_on() -> None:
+def test_a_half_that_is_throttled_fails_as_a_whole_and_the_other_half_goes_on():
     # Given four items: the first half is throttled once the two are tried without the bad one
     def answer(items: Sequence[int]) -> None:
         if 3 in items:
@@ -92,7 +92,7 @@ def test_a_half_that_is_throttled_fails_as_a_whole_and_the_other_half_goes_on() 
     assert [(list(one.items), one.refused) for one in failed] == [([0, 1], False), ([3], True)]
 
 
-def test_a_defect_that_one_item_brings_to_light_fails_that_item_alone_if_asked_and_else_is_raised() -> None:
+def test_a_defect_that_one_item_brings_to_light_fails_that_item_alone_if_asked_and_else_is_raised():
     with pytest.raises(ZeroDivisionError):
         bisect([1, 0, 2], lambda items: [1 // item for item in items])
     (failed,) = bisect([1, 0, 2], lambda items: [1 // item for item in items], on_defect=True)
@@ -100,7 +100,7 @@ def test_a_defect_that_one_item_brings_to_light_fails_that_item_alone_if_asked_a
     assert isinstance(failed.error, ZeroDivisionError)
 
 
-def test_the_end_of_the_process_is_never_caught() -> None:
+def test_the_end_of_the_process_is_never_caught():
     def stop(_: Sequence[int]) -> None:
         raise KeyboardInterrupt
 

@@ -30,7 +30,7 @@ def refuse(world: World, monkeypatch: Any, error: Exception) -> None:
 
 
 @pytest.mark.parametrize(("size", "in_row"), [(MAX_KEPT_INLINE, True), (MAX_KEPT_INLINE + 1, False)])
-def test_a_message_of_more_than_8_kib_is_in_the_bucket(world: World, size: int, *, in_row: bool) -> None:
+def test_a_message_of_more_than_8_kib_is_in_the_bucket(world, size, *, in_row):
     batch, (group,) = world.batch(3)
     message = KeptMessage("x" * (size - AROUND))
 
@@ -42,7 +42,7 @@ def test_a_message_of_more_than_8_kib_is_in_the_bucket(world: World, size: int, 
     assert len(world.memory.claims.objects) == (not in_row)
 
 
-def test_large_messages_have_keys_that_say_how_long_they_are_kept_and_whose_they_are(world: World) -> None:
+def test_large_messages_have_keys_that_say_how_long_they_are_kept_and_whose_they_are(world):
     batch, (group,) = world.batch(3, lifetime=3600)
     messages = [KeptMessage(letter * 9_000) for letter in "abc"]
 
@@ -55,7 +55,7 @@ def test_large_messages_have_keys_that_say_how_long_they_are_kept_and_whose_they
     assert len(world.memory.claims.objects) == 3
 
 
-def test_another_message_of_the_same_item_does_not_overwrite_the_first(world: World) -> None:
+def test_another_message_of_the_same_item_does_not_overwrite_the_first(world):
     # Given an item that fails with one message, and then with another of the same size
     batch, (group,) = world.batch(3)
     for letter in "aba":
@@ -67,7 +67,7 @@ def test_another_message_of_the_same_item_does_not_overwrite_the_first(world: Wo
 
 
 @pytest.mark.parametrize("error", [NotConfigured("no bucket"), AccessDenied("not yours")])
-def test_without_a_bucket_a_row_keeps_what_it_can(world: World, monkeypatch, error: Exception) -> None:
+def test_without_a_bucket_a_row_keeps_what_it_can(world, monkeypatch, error):
     # Given a process that cannot write to the bucket
     refuse(world, monkeypatch, error)
     batch, (group,) = world.batch(3)
@@ -79,7 +79,7 @@ def test_without_a_bucket_a_row_keeps_what_it_can(world: World, monkeypatch, err
     assert [world.ledger.failure(batch.batch_id, n).message for n in range(2)] == [message, message]
 
 
-def test_a_message_that_nothing_can_keep_is_refused_and_others_are_kept(world: World, monkeypatch) -> None:
+def test_a_message_that_nothing_can_keep_is_refused_and_others_are_kept(world, monkeypatch):
     refuse(world, monkeypatch, NotConfigured("no bucket"))
     batch, (group,) = world.batch(3)
     sizes = (5, 2 * MAX_KEPT_INLINE, MAX_KEPT_IN_ROW)  # a row keeps the first two
@@ -94,7 +94,7 @@ def test_a_message_that_nothing_can_keep_is_refused_and_others_are_kept(world: W
     assert world.ledger.pending(batch.batch_id, 0, 3) == {2}
 
 
-def test_a_message_that_was_deleted_reads_as_not_kept(world: World) -> None:
+def test_a_message_that_was_deleted_reads_as_not_kept(world):
     batch, (group,) = world.batch(3)
     world.ledger.mark([Failure(group[0], "torn", KeptMessage("x" * 9_000))]).whole()
 
@@ -112,7 +112,7 @@ def redrive(world: World, batch: Batch, ordinal: int) -> None:
     )
 
 
-def test_a_failure_keeps_its_message_and_what_is_known_of_it(world: World) -> None:
+def test_a_failure_keeps_its_message_and_what_is_known_of_it(world):
     batch, (group,) = world.batch(3)
     message = KeptMessage("{}", {"blob": MessageAttribute("Binary", b"\x00")}, "g")
 
@@ -134,7 +134,7 @@ def test_what_a_held_item_brings_to_the_totals_is_noted_until_it_is_released(wor
     assert world.ports.parts.notes(batch.batch_id, [1])[1].totals == noted
 
 
-def test_of_two_failures_of_one_item_at_once_the_first_note_stays(world: World) -> None:
+def test_of_two_failures_of_one_item_at_once_the_first_note_stays(world):
     # Given a failure that is overtaken by another one between its message and its note
     batch, (group,) = world.batch(3)
     other = world.fresh()
@@ -152,7 +152,7 @@ def test_of_two_failures_of_one_item_at_once_the_first_note_stays(world: World) 
     assert world.ledger.status(batch.batch_id, exact=True).batch.failed == 1
 
 
-def test_a_batch_may_keep_reasons_alone_whoever_fails_its_items(world: World) -> None:
+def test_a_batch_may_keep_reasons_alone_whoever_fails_its_items(world):
     batch, (group,) = world.batch(3, keep=Keep.REASON)
 
     world.ledger.mark([Failure(group[1], "torn", KeptMessage("private"), attempts=2)]).whole()
@@ -163,7 +163,7 @@ def test_a_batch_may_keep_reasons_alone_whoever_fails_its_items(world: World) ->
     assert world.accesses.sends["claims.put"] == 0
 
 
-def test_failures_of_an_estimated_batch_keep_their_messages_too(world: World) -> None:
+def test_failures_of_an_estimated_batch_keep_their_messages_too(world):
     batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
 
     world.ledger.mark([Failure(group[1], "torn", KeptMessage("body"))]).whole()
@@ -171,7 +171,7 @@ def test_failures_of_an_estimated_batch_keep_their_messages_too(world: World) ->
     assert world.ledger.failure(batch.batch_id, 1).message == KeptMessage("body")
 
 
-def test_a_failure_that_is_noted_late_does_not_hide_a_later_one(world: World) -> None:
+def test_a_failure_that_is_noted_late_does_not_hide_a_later_one(world):
     # Given a process that fails an item, and stalls while the item is redriven, and fails again
     batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
     world.ledger.mark([Failure(group[1], "first", KeptMessage("body"))]).whole()
@@ -203,7 +203,7 @@ def failed(world: World, count: int) -> int:
     return batch.batch_id
 
 
-def test_rows_and_objects_go_page_by_page(world: World, monkeypatch) -> None:
+def test_rows_and_objects_go_page_by_page(world, monkeypatch):
     # Given failures in rows and in the bucket
     monkeypatch.setattr(failures, "PAGE", 3)
     batch_id = failed(world, 8)
@@ -217,7 +217,7 @@ def test_rows_and_objects_go_page_by_page(world: World, monkeypatch) -> None:
     assert len(world.ports.parts.failures(batch_id)[0]) == 8
 
 
-def test_one_call_is_bounded(world: World, monkeypatch) -> None:
+def test_one_call_is_bounded(world, monkeypatch):
     monkeypatch.setattr(failures, "PAGE", 2)
     monkeypatch.setattr(failures, "PAGES", 2)
     batch_id = failed(world, 6)
@@ -227,7 +227,7 @@ def test_one_call_is_bounded(world: World, monkeypatch) -> None:
     assert set(world.ports.parts.messages(batch_id, range(6))) == {4}
 
 
-def test_a_failure_without_a_message_asks_nothing_of_the_bucket(world: World) -> None:
+def test_a_failure_without_a_message_asks_nothing_of_the_bucket(world):
     batch, (group,) = world.batch(2)
     world.ledger.mark([Failure(item, "x") for item in group]).whole()
 
@@ -236,7 +236,7 @@ def test_a_failure_without_a_message_asks_nothing_of_the_bucket(world: World) ->
     assert world.accesses.sends["claims.delete"] == 0
 
 
-def test_what_fails_again_in_the_same_millisecond_as_it_was_redriven_is_held(world: World) -> None:
+def test_what_fails_again_in_the_same_millisecond_as_it_was_redriven_is_held(world):
     batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
     world.ledger.mark([Failure(group[1], "first", KeptMessage("body"))]).whole()
     redrive(world, batch, 1)

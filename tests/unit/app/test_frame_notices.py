@@ -69,7 +69,7 @@ def world() -> Sender:
 
 
 class TestEnded:
-    def test_a_complete_frame_is_told_to_its_sender(self, world: Sender) -> None:
+    def test_a_complete_frame_is_told_to_its_sender(self, world):
         frame = world.open(2)
         world.ack(frame, 0, 1)
 
@@ -88,7 +88,7 @@ class TestEnded:
         }
 
     @pytest.mark.parametrize("state", [State.TIMED_OUT, State.CANCELLED, State.ORPHANED])
-    def test_any_other_end_is_told_with_its_state(self, world: Sender, state: State) -> None:
+    def test_any_other_end_is_told_with_its_state(self, world, state):
         frame = world.open()
         world.ports.batches.end(frame.batch_id, state, now=world.clock.at, sources=(State.CLOSED,))
 
@@ -99,7 +99,7 @@ class TestEnded:
 
 
 class TestIdle:
-    def test_asks_the_sender_to_repeat_what_is_missing(self, world: Sender) -> None:
+    def test_asks_the_sender_to_repeat_what_is_missing(self, world):
         frame = world.open()
         world.ack(frame, 0, 4, 5)
         world.clock.advance(STALE)
@@ -130,7 +130,7 @@ class TestIdle:
             ([[0, 1], [2, 10]], False),
         ]
 
-    def test_gives_up_a_frame_that_it_asked_for_before_and_asks_no_more(self, world: Sender) -> None:
+    def test_gives_up_a_frame_that_it_asked_for_before_and_asks_no_more(self, world):
         frame = world.stalled()
         world.idle(frame)
         asked = world.row(frame)
@@ -139,7 +139,7 @@ class TestIdle:
         assert len(world.told()) == 1
         assert world.row(frame) == asked
 
-    def test_leaves_the_activity_of_a_receiver_that_acknowledges_meanwhile(self, world: Sender) -> None:
+    def test_leaves_the_activity_of_a_receiver_that_acknowledges_meanwhile(self, world):
         # Given a receiver that comes between the message and its note
         frame = world.stalled()
         world.at("batches.touch", "before", lambda: world.ack(frame, 0))
@@ -161,8 +161,8 @@ class TestIdle:
         ],
     )
     def test_asks_again_where_the_channel_failed_for_now_and_else_gives_the_frame_up_and_says_so(
-        self, world: Sender, error: Exception, given_up: bool
-    ) -> None:
+        self, world, error, given_up
+    ):
         frame = world.stalled()
         world.break_channel(error)
 
@@ -188,7 +188,7 @@ class TestIdle:
         assert world.idle(frame) is None
         assert [body["type"] for body in world.told()] == ["Repeat Requested"] * messages
 
-    def test_gives_up_a_frame_at_the_end_of_its_lifetime_without_asking(self, world: Sender) -> None:
+    def test_gives_up_a_frame_at_the_end_of_its_lifetime_without_asking(self, world):
         frame = world.open()
 
         world.clock.at = (frame.expires_at - RETENTION) * 1_000
@@ -199,7 +199,7 @@ class TestIdle:
         assert len(world.told()) == 1
 
 
-def test_a_frame_whose_channel_fails_harms_no_other_batch(world: Sender) -> None:
+def test_a_frame_whose_channel_fails_harms_no_other_batch(world):
     # Given a stale frame whose channel fails in a way that nobody has foreseen, and idle batches
     frame = world.open()
     idle = [world.batch(1, idle_ttl=120, closed=True)[0] for _ in range(20)]

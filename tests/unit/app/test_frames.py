@@ -60,17 +60,17 @@ def world() -> Sender:
 
 
 class TestOpen:
-    def test_a_reply_channel_that_fanin_may_not_use_is_refused(self, world: Sender) -> None:
+    def test_a_reply_channel_that_fanin_may_not_use_is_refused(self, world):
         with pytest.raises(ChannelRefused):
             world.open(reply_to="https://sqs/others")
         assert world.accesses.writes.total() == 0
 
     @pytest.mark.parametrize("size", [0, 2**32])
-    def test_a_frame_has_at_least_one_envelope(self, world: Sender, size: int) -> None:
+    def test_a_frame_has_at_least_one_envelope(self, world, size):
         with pytest.raises(InvalidRequest, match=r"^size must be a whole number from 1 to"):
             world.open(size)
 
-    def test_a_plain_batch_is_no_frame(self, world: Sender) -> None:
+    def test_a_plain_batch_is_no_frame(self, world):
         batch = world.ledger.open(OpenBatch())
         with pytest.raises(BatchNotFound):
             world.frames.status(batch.batch_id)
@@ -79,7 +79,7 @@ class TestOpen:
 
 
 class TestStatus:
-    def test_lists_what_is_missing_as_ranges_in_pages(self, world: Sender) -> None:
+    def test_lists_what_is_missing_as_ranges_in_pages(self, world):
         frame = world.open(200)
         world.ack(frame, 0, 7, 199)
         assert world.frames.status(frame.frame_id).missing == ((1, 7), (8, 199))
@@ -100,7 +100,7 @@ class TestStatus:
         assert (found.totals, found.totals_exact) == ({"km": km}, exact)
         assert FRAME.decode(FRAME.encode(found)) == found
 
-    def test_heals_a_frame_whose_last_receiver_died_before_it_could_say_so(self, world: Sender) -> None:
+    def test_heals_a_frame_whose_last_receiver_died_before_it_could_say_so(self, world):
         # Given a frame whose leaves are done, while nothing above them says so
         frame = world.open(70)
         leaves = [(0, 2**64 - 1), (1, 2**6 - 1)]
@@ -112,7 +112,7 @@ class TestStatus:
 
 
 class TestClaim:
-    def test_is_one_write_and_warm_it_reads_nothing(self, world: Sender) -> None:
+    def test_is_one_write_and_warm_it_reads_nothing(self, world):
         frame = world.open()
         world.hold(frame, 0)
         before = world.accesses.writes.total(), world.accesses.reads.total()
@@ -130,7 +130,7 @@ class TestClaim:
         claims = fresh.claim([Ticket(complete.frame_id, 0), Ticket(cancelled.frame_id, 0)])
         assert [claim.hold for claim in claims] == [Hold.DONE, Hold.ENDED]
 
-    def test_that_a_store_leaves_unanswered_is_an_error(self, world: Sender) -> None:
+    def test_that_a_store_leaves_unanswered_is_an_error(self, world):
         """Else its envelope would look as if its frame had ended, and be dropped."""
         frame = world.open()
 

@@ -35,7 +35,7 @@ def test_a_value_that_is_remembered_again_is_fresh_from_then(clock, fresh):
     assert fresh.get("a") == 2
 
 
-def test_reading_a_value_keeps_it_no_longer(clock: FixedClock, fresh: Fresh[str, object]) -> None:
+def test_reading_a_value_keeps_it_no_longer(clock, fresh):
     fresh.remember("a", 1)
     for _ in range(3):
         fresh.get("a")
@@ -44,7 +44,7 @@ def test_reading_a_value_keeps_it_no_longer(clock: FixedClock, fresh: Fresh[str,
     assert fresh.get("a") is None
 
 
-def test_keys_are_apart(clock: FixedClock, fresh: Fresh[str, object]) -> None:
+def test_keys_are_apart(clock, fresh):
     fresh.remember("a", 1)
     clock.advance(FRESH_MS // 2)
     fresh.remember("b", 2)
@@ -53,7 +53,7 @@ def test_keys_are_apart(clock: FixedClock, fresh: Fresh[str, object]) -> None:
     assert (fresh.get("a"), fresh.get("b"), fresh.get("c")) == (None, 2, None)
 
 
-def test_a_value_is_forgotten_at_once(fresh: Fresh[str, object]) -> None:
+def test_a_value_is_forgotten_at_once(fresh):
     fresh.remember("a", 1)
     fresh.forget("a")
     fresh.forget("never remembered")

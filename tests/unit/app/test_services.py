@@ -50,7 +50,7 @@ CALLS = [
 ]
 
 
-def test_there_are_eight_services() -> None:
+def test_there_are_eight_services():
     services = "ledger diagnostics redrives scatters frames buffers directory routing"
     assert set(FACES) == set(services.split())
     protocols = {
@@ -71,12 +71,12 @@ def test_both_sides_have_every_call_with_the_same_parameters(over, service, name
 
 @pytest.mark.parametrize("over", OVER)
 @pytest.mark.parametrize("service", FACES)
-def test_a_service_is_made_once(over: str, service: str) -> None:
+def test_a_service_is_made_once(over, service):
     services = OVER[over]()
     assert getattr(services, service) is getattr(services, service)
 
 
-def test_https_has_no_call_that_the_protocols_lack() -> None:
+def test_https_has_no_call_that_the_protocols_lack():
     """What only HTTPS can do cannot be tried in memory."""
     services = OVER["https"]()
     for service, protocol in FACES.items():
@@ -88,7 +88,7 @@ def test_https_has_no_call_that_the_protocols_lack() -> None:
 class TestFollowDirectory:
     """What follows from a change of the directory table, of which the stream tells."""
 
-    def test_a_route_that_was_stored_gets_its_rule(self) -> None:
+    def test_a_route_that_was_stored_gets_its_rule(self):
         # Given the row of a route, whose writer died before it made the rule
         memory = Memory()
         value = {"pattern": {"source": ["shop"]}, "topic": "desk", "policy": "all"}
@@ -101,7 +101,7 @@ class TestFollowDirectory:
         assert memory.rules.patterns == {"orders": {"source": ["shop"]}}
         assert memory.events.published == []
 
-    def test_a_registration_that_was_stored_is_announced_under_its_topic(self) -> None:
+    def test_a_registration_that_was_stored_is_announced_under_its_topic(self):
         memory = Memory()
         memory.channels.queues["q1"] = []
         services = Services(memory.ports())
@@ -115,7 +115,7 @@ class TestFollowDirectory:
         assert memory.rules.patterns == {}
 
     @pytest.mark.parametrize("namespace", ["topics", "registrar", "correlation", "/buffers"])
-    def test_from_any_other_row_nothing_follows(self, namespace: str) -> None:
+    def test_from_any_other_row_nothing_follows(self, namespace):
         memory = Memory()
         row, _ = memory.directory.put(namespace, "a", {}, expires_at=2**40)
 
@@ -124,14 +124,14 @@ class TestFollowDirectory:
         assert (memory.events.published, memory.rules.patterns) == ([], {})
 
 
-def test_the_patterns_stand_on_one_ledger_of_the_ports() -> None:
+def test_the_patterns_stand_on_one_ledger_of_the_ports():
     memory = Memory()
     services = Services(memory.ports())
     frame = services.frames.open(OpenFrame(2))
     assert services.ledger.status(frame.frame_id).batch.items == 2
 
 
-def test_no_two_deployments_send_an_event_of_the_same_id() -> None:
+def test_no_two_deployments_send_an_event_of_the_same_id():
     # Given a batch that ended, one that stalled, and an instance, in a deployment with a place of its own
     memory = Memory()
     memory.channels.queues["q"] = []

@@ -1,7 +1,6 @@
 """Measurements on few items: a figure is what its rows cost, and within its bound; the size of an item."""
 
 from itertools import cycle
-from types import ModuleType
 
 import pytest
 
@@ -32,15 +31,7 @@ NO_READ: Bounds = (0, 0.02)
         (totals, "ranges", "ITEMS", 4_096, [(1 + 1 / 64, 1.04), (0, 0)]),
     ],
 )
-def test_a_figure_is_what_its_rows_cost(
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    group: ModuleType,
-    measurement: str,
-    setting: str,
-    small: object,
-    bounds: list[Bounds],
-) -> None:
+def test_a_figure_is_what_its_rows_cost(monkeypatch, *, group, measurement, setting, small, bounds):
     monkeypatch.setattr(group, setting, small)
     figures = getattr(group, measurement)()
     assert figures
@@ -48,7 +39,7 @@ def test_a_figure_is_what_its_rows_cost(
         assert least <= figure.measured <= most, figure
 
 
-def test_an_order_that_leaves_an_item_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_order_that_leaves_an_item_out_is_refused(monkeypatch):
     monkeypatch.setattr(single, "ITEMS", 1_024)
     with pytest.raises(AssertionError, match="all items are acknowledged, but the batch is closed"):
         single._measure("short", lambda: range(1_023))

@@ -11,7 +11,7 @@ def _channel(tracker: Tracker) -> None:
     tracker.ledger.ports.channels.queues["q1"] = []
 
 
-def test_a_registration_is_made_shown_listed_and_ended(run) -> None:
+def test_a_registration_is_made_shown_listed_and_ended(run):
     made = run("directory", "register", "cars", "a", "q1", "-a", "colour=red", "--lease", "90s", "--json")
     assert made.document["lease"] == 90
     assert run("directory", "register", "cars", "b", "q1").stdout.startswith("until ")
@@ -27,7 +27,7 @@ def test_a_registration_is_made_shown_listed_and_ended(run) -> None:
     assert run("directory", "register", "cars", "a", "elsewhere").exit_code == ExitCode.REFUSED
 
 
-def test_a_route_is_made_shown_listed_and_deleted(run) -> None:
+def test_a_route_is_made_shown_listed_and_deleted(run):
     assert (
         run("route", "put", "orders", "desk", '{"source": ["shop"]}', "-a", "size=big").stdout == "orders\n"
     )
@@ -40,7 +40,7 @@ def test_a_route_is_made_shown_listed_and_deleted(run) -> None:
     assert run("route", "show", "orders").exit_code == ExitCode.NOT_FOUND
 
 
-def test_an_event_is_sent(run) -> None:
+def test_an_event_is_sent(run):
     detail = '{"correlation_id": "mine"}'
     assert run("route", "send", "shop", "Placed", detail).stdout == "mine\n"
     for bad in ("{", "[]"):

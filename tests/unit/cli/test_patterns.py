@@ -25,7 +25,7 @@ def tracker(memory: Memory) -> Tracker:
     return Tracker(Services(memory.ports()))
 
 
-def test_a_scatter_from_start_to_its_replies(run, memory, tracker) -> None:
+def test_a_scatter_from_start_to_its_replies(run, memory, tracker):
     # Given a message to two queues
     started = run("scatter", "start", "report!", "--to", QUEUE, "--to", QUEUE, "--timeout", "30s")
     batch = started.stdout.strip()
@@ -45,7 +45,7 @@ def test_a_scatter_from_start_to_its_replies(run, memory, tracker) -> None:
     assert '{"km": 12}' in run("replies", batch).stdout
 
 
-def test_a_topic_with_a_quorum(run) -> None:
+def test_a_topic_with_a_quorum(run):
     document = run(
         "scatter", "start", "x", "--topic", "fleet", "--where", "kind=van", "--quorum", "0.5", "--json"
     ).document
@@ -53,11 +53,11 @@ def test_a_topic_with_a_quorum(run) -> None:
 
 
 @pytest.mark.parametrize("wrong", [(), ("--topic", "a", "--to", QUEUE), ("--topic", "a", "--quorum", "most")])
-def test_a_wrong_command_line_is_told(run, wrong) -> None:
+def test_a_wrong_command_line_is_told(run, wrong):
     assert run("scatter", "start", "x", *wrong).exit_code == ExitCode.USAGE
 
 
-def test_a_frame_from_open_to_complete(run) -> None:
+def test_a_frame_from_open_to_complete(run):
     # Given a frame of three envelopes
     frame = run("frame", "open", 3, "--source", "orders", "--ttl", "15m").stdout.strip()
 
@@ -74,13 +74,13 @@ def test_a_frame_from_open_to_complete(run) -> None:
     assert (told["state"], told["missing"], told["ttl"]) == ("complete", [], 900)
 
 
-def test_a_frame_is_opened_once_for_a_key(run) -> None:
+def test_a_frame_is_opened_once_for_a_key(run):
     first, again = (run("frame", "open", 3, "--key", "orders 7").stdout for _ in range(2))
     assert first == again
     assert run("frame", "open", 3, "--key", "orders 8").stdout != first
 
 
-def test_work_goes_through_a_buffer(run) -> None:
+def test_work_goes_through_a_buffer(run):
     # Given a buffer of three, which takes lines of stdin
     assert run("buffer", "define", "jobs", 3).stdout.startswith("memory:jobs-")
     items = run("buffer", "put", "jobs", "-", "c", stdin="a\t1\nb\n").stdout.splitlines()
@@ -108,7 +108,7 @@ def test_work_goes_through_a_buffer(run) -> None:
     assert run("buffer", "list", "--json").document == {"buffers": [], "cursor": None}
 
 
-def test_a_put_that_stops_says_how_far_it_came_and_can_go_on(run) -> None:
+def test_a_put_that_stops_says_how_far_it_came_and_can_go_on(run):
     # Given a buffer with room for two of four lines
     run("buffer", "define", "jobs", 2)
     put = ("buffer", "put", "jobs", "-", "--no-wait", "--key", "import 7")
@@ -126,14 +126,14 @@ def test_a_put_that_stops_says_how_far_it_came_and_can_go_on(run) -> None:
     assert [work["payload"] for work in taken] == ["a", "b", "c", "d"]
 
 
-def test_without_keys_it_says_with_which_payload_to_go_on(run) -> None:
+def test_without_keys_it_says_with_which_payload_to_go_on(run):
     run("buffer", "define", "jobs", 1)
     stopped = run("buffer", "put", "jobs", "a", "b", "--no-wait", "--json")
     assert (stopped.exit_code, len(stopped.document["items"])) == (ExitCode.REFUSED, 1)
     assert "buffer jobs: 1 payloads are in; go on with payload 2" in stopped.stderr
 
 
-def test_ctrl_c_says_how_far_it_came(run, tracker, monkeypatch) -> None:
+def test_ctrl_c_says_how_far_it_came(run, tracker, monkeypatch):
     run("buffer", "define", "jobs", 9)
     put = tracker.buffers.put
 

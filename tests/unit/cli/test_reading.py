@@ -121,7 +121,7 @@ def tracker(service: InMemoryService) -> Tracker:
     return service.tracker
 
 
-def test_a_batch_is_opened_with_targets_and_shows_them_masked(run, tracker) -> None:
+def test_a_batch_is_opened_with_targets_and_shows_them_masked(run, tracker):
     opened = run(
         "open", "--on-end", f"step_functions={TOKEN}", "--on-end", "failed:webhook=https://a.example/s?k=v"
     )
@@ -136,7 +136,7 @@ def test_a_batch_is_opened_with_targets_and_shows_them_masked(run, tracker) -> N
     assert "s?k=v" not in shown.stdout
 
 
-def test_a_parked_target_is_an_exit_code_and_is_told_again_on_request(run, tracker, service) -> None:
+def test_a_parked_target_is_an_exit_code_and_is_told_again_on_request(run, tracker, service):
     # Given a batch whose target refuses
     refusing = service._runtime.memory.callbacks.refusing
     refusing.add(TOKEN)
@@ -149,14 +149,14 @@ def test_a_parked_target_is_an_exit_code_and_is_told_again_on_request(run, track
 
 
 @pytest.mark.parametrize("bad", ["sqs", "pager=x", "later:sqs=https://q", "sqs="])
-def test_what_is_not_a_target_is_refused(run, tracker, bad) -> None:
+def test_what_is_not_a_target_is_refused(run, tracker, bad):
     result = run("open", "--on-end", bad)
     assert result.exit_code == ExitCode.USAGE
     assert "TYPE=WHERE" in result.stderr
     assert tracker.list(State.OPEN).batches == ()
 
 
-def test_a_fan_out_calls_back(run, tracker, service, tmp_path) -> None:
+def test_a_fan_out_calls_back(run, tracker, service, tmp_path):
     queue, then = service.queue("work"), service.queue("then", channel=True)
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"a":1}\n')
@@ -166,7 +166,7 @@ def test_a_fan_out_calls_back(run, tracker, service, tmp_path) -> None:
     assert (target.to, target.when.value) == ("then", "complete")
 
 
-def test_a_batch_without_targets_says_so(run, tracker) -> None:
+def test_a_batch_without_targets_says_so(run, tracker):
     batch = tracker.open()
 
     shown = run("targets", str(batch.batch_id))

@@ -118,7 +118,7 @@ def asked(monkeypatch) -> dict[str, Any]:
     return found
 
 
-def test_it_is_read_only_on_this_machine_unless_told(run, tracker, asked) -> None:
+def test_it_is_read_only_on_this_machine_unless_told(run, tracker, asked):
     assert run("ui").exit_code == 0
     assert asked["fanin"] is tracker.services
     assert {name: asked[name] for name in ("write", "host", "port", "browser", "name")} == {
@@ -130,7 +130,7 @@ def test_it_is_read_only_on_this_machine_unless_told(run, tracker, asked) -> Non
     }
 
 
-def test_options_are_passed_on(run, asked) -> None:
+def test_options_are_passed_on(run, asked):
     run("ui", "--write", "--port", 9000, "--no-browser", "--host", "0.0.0.0")  # noqa: S104
     assert (asked["write"], asked["port"], asked["browser"], asked["host"]) == (True, 9000, False, "0.0.0.0")  # noqa: S104
 
@@ -138,19 +138,19 @@ def test_options_are_passed_on(run, asked) -> None:
 @pytest.mark.parametrize(
     ("options", "name"), [(["--local"], "local"), (["--api-url", "https://api.example/x"], "api.example")]
 )
-def test_it_says_which_stack_it_shows(run, asked, options, name) -> None:
+def test_it_says_which_stack_it_shows(run, asked, options, name):
     run("ui", *options)
     assert asked["name"] == name
 
 
-def test_what_buttons_do_is_printed(run, asked, monkeypatch) -> None:
+def test_what_buttons_do_is_printed(run, asked, monkeypatch):
     monkeypatch.setattr(
         "fanin.console.serve.serve", lambda *_, **__: logging.getLogger("fanin.console").info("cancelled 5")
     )
     assert "cancelled 5" in run("ui").stderr
 
 
-def test_ctrl_c_is_not_an_error(run, monkeypatch) -> None:
+def test_ctrl_c_is_not_an_error(run, monkeypatch):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -159,7 +159,7 @@ def test_ctrl_c_is_not_an_error(run, monkeypatch) -> None:
     assert (result.exit_code, result.stderr.strip()) == (0, "stopped")
 
 
-def test_without_its_packages_it_says_how_to_get_them(run, monkeypatch) -> None:
+def test_without_its_packages_it_says_how_to_get_them(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "fanin.console.serve", None)
     result = run("ui")
     assert result.exit_code != 0

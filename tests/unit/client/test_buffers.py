@@ -28,7 +28,7 @@ def buffers(request: pytest.FixtureRequest, memory: Memory) -> Buffers:
     return direct.buffers if request.param == "direct" else https(Gateway(direct)).buffers
 
 
-def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: Buffers) -> None:
+def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers):
     # Given a full buffer, out of which something is taken at the third wait
     buffers.define("jobs", 1)
     taker = Taker(buffers, "jobs", wait=0)
@@ -49,7 +49,7 @@ def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: Buffers) -> Non
     assert waits == [1, 1, pytest.approx(1.8)]
 
 
-def test_a_producer_gives_up_in_time(buffers: Buffers) -> None:
+def test_a_producer_gives_up_in_time(buffers):
     buffers.define("jobs", 1)
     clock = SimpleNamespace(at=0.0)
 
@@ -63,7 +63,7 @@ def test_a_producer_gives_up_in_time(buffers: Buffers) -> None:
     assert clock.at == pytest.approx(5)
 
 
-def test_a_producer_with_a_timeout_tries_once_more_when_it_is_over(buffers: Buffers) -> None:
+def test_a_producer_with_a_timeout_tries_once_more_when_it_is_over(buffers):
     # Given a full buffer that asks for a second, and in which there is room after half of it
     buffers.define("jobs", 1)
     taker = Taker(buffers, "jobs", wait=0)
@@ -140,7 +140,7 @@ def test_work_that_a_handler_gives_up_frees_its_slot_and_does_not_come_again(buf
     assert len(failure.reason) == 1_024
 
 
-def test_work_can_be_given_up_without_run(buffers: Buffers) -> None:
+def test_work_can_be_given_up_without_run(buffers):
     buffers.define("jobs", 1)
     taker = Taker(buffers, "jobs", wait=0)
     buffers.put("jobs", ["a"])
@@ -150,7 +150,7 @@ def test_work_can_be_given_up_without_run(buffers: Buffers) -> None:
     assert taker.done(work).late == 1
 
 
-def test_what_was_done_is_reported_even_if_the_process_is_told_to_end(buffers: Buffers) -> None:
+def test_what_was_done_is_reported_even_if_the_process_is_told_to_end(buffers):
     buffers.define("jobs", 9)
     buffers.put("jobs", ["a", "stop", "b"])
 

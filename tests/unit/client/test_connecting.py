@@ -101,7 +101,7 @@ class TestInMemory:
 TABLES = Settings({f"FANIN_{name}_TABLE": name for name in ("BATCHES", "WORDS", "PARTS", "DIRECTORY")})
 
 
-def test_a_program_on_the_tables_may_give_itself_a_name() -> None:
+def test_a_program_on_the_tables_may_give_itself_a_name():
     services = Tracker.direct(TABLES, opened_by="nightly import").services
     assert isinstance(services, Services)
     # Given the same defaults over stores in memory, then its batches, of whatever kind, have that name

@@ -46,7 +46,7 @@ def test_a_note_that_cannot_be_written_is_logged_and_harms_nothing(error, caplog
     ]
 
 
-def test_more_attempts_than_one_call_takes_go_in_several() -> None:
+def test_more_attempts_than_one_call_takes_go_in_several():
     tracker = Tracker.in_memory()
     group = tracker.add(tracker.open().batch_id, 1_500)
 

@@ -29,14 +29,14 @@ def receipt(batch_id: int, state: State) -> Receipt:
 
 
 @pytest.mark.parametrize("state", State)
-def test_a_receipt_tells_of_an_end(state: State) -> None:
+def test_a_receipt_tells_of_an_end(state):
     ended = EndedBatches(lambda: 0.0)
     ended.learn([], told(receipt(7, state)))
     assert ended.of(7).ended is state.terminal
     assert ended.of(7).complete is (state is State.COMPLETE)
 
 
-def test_a_refusal_tells_of_a_batch_that_is_gone() -> None:
+def test_a_refusal_tells_of_a_batch_that_is_gone():
     ended = EndedBatches(lambda: 0.0)
     gone, unknown = BatchGone("removed"), BatchNotFound("no such batch")
     ended.learn(
@@ -46,21 +46,21 @@ def test_a_refusal_tells_of_a_batch_that_is_gone() -> None:
     assert not ended.of(7).complete
 
 
-def test_a_complete_batch_that_is_gone_was_complete() -> None:
+def test_a_complete_batch_that_is_gone_was_complete():
     ended = EndedBatches(lambda: 0.0)
     ended.learn([], told(receipt(7, State.COMPLETE)))
     ended.gone(7)
     assert ended.of(7).complete
 
 
-def test_an_end_is_for_ever_even_if_an_older_answer_comes_after_it() -> None:
+def test_an_end_is_for_ever_even_if_an_older_answer_comes_after_it():
     ended = EndedBatches(lambda: 0.0)
     ended.learn([], told(receipt(7, State.CANCELLED), receipt(7, State.OPEN)))
     assert ended.of(7).ended
     assert ended.of(7).answered is None
 
 
-def test_the_age_is_that_of_the_last_answer_about_a_live_batch() -> None:
+def test_the_age_is_that_of_the_last_answer_about_a_live_batch():
     now = 10.0
     ended = EndedBatches(lambda: now)
     assert ended.of(7).answered is None
@@ -70,7 +70,7 @@ def test_the_age_is_that_of_the_last_answer_about_a_live_batch() -> None:
     assert ended.of(7).answered == 12.5
 
 
-def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_are_remembered(monkeypatch):
     monkeypatch.setattr(ended_batches, "_MOST", 3)
     ended = EndedBatches(lambda: 0.0)
     ended.learn([], told(*(receipt(n, State.CANCELLED) for n in range(5))))
@@ -79,7 +79,7 @@ def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [n for n in range(10) if ended.of(n) != Heard()] == [2, 4, 9]
 
 
-def test_a_tracker_learns_from_every_answer() -> None:
+def test_a_tracker_learns_from_every_answer():
     tracker = Tracker.in_memory()
     for end in (tracker.cancel, tracker.close):
         batch = tracker.open()
@@ -121,7 +121,7 @@ def test_a_complete_batch_has_ended_if_it_is_exact_for_certain(what, known):
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_a_batch_whose_end_is_in_doubt_is_asked_about_once(gone: bool) -> None:
+def test_a_batch_whose_end_is_in_doubt_is_asked_about_once(gone):
     """Else each of its messages would read it once more."""
     now = 10.0
     ended = EndedBatches(lambda: now)
@@ -141,7 +141,7 @@ def test_a_batch_whose_end_is_in_doubt_is_asked_about_once(gone: bool) -> None:
 
 
 @pytest.mark.parametrize("state", [State.CANCELLED, State.TIMED_OUT, State.ORPHANED])
-def test_of_an_estimated_batch_every_other_end_is_one(state: State) -> None:
+def test_of_an_estimated_batch_every_other_end_is_one(state):
     ended, row = EndedBatches(lambda: 0.0), Tracker.in_memory().open(mode="estimated")
     ended.note(replace(row, state=state))
     assert ended.of(row.batch_id).ended
@@ -201,7 +201,7 @@ def test_a_warm_consumer_does_at_most_one_of_fifty_that_remain(service, work, fi
     assert (consumer.skipped, consumer.poll()) == (60 - len(work.done), 0)
 
 
-def test_false_does_all_the_work(service: InMemoryService, queue_url: str, work: Work) -> None:
+def test_false_does_all_the_work(service, queue_url, work):
     service.tracker.cancel(sent(service, queue_url, 3))
     consumer = service.tracker.consumer(queue_url, work, wait=0, skip_ended=False)
 
@@ -232,7 +232,7 @@ def test_look_reads_before_the_first_message_once_in_30_seconds(service, queue_u
     ("error", "skipped"),
     [(BatchGone("gone"), True), (BatchNotFound("?"), False), (ServiceUnavailable("?"), False)],
 )
-def test_a_look_that_fails_does_the_work_unless_the_batch_is_gone(error: Exception, skipped: bool) -> None:
+def test_a_look_that_fails_does_the_work_unless_the_batch_is_gone(error, skipped):
     def read(_: int) -> Any:
         raise error
 
@@ -245,7 +245,7 @@ def message(item: str | None, **attributes: str) -> ReceivedMessage:
 
 
 @pytest.mark.parametrize(("age", "asks"), [(0.9, False), (1.0, True)])
-def test_a_message_is_acknowledged_at_once_if_the_last_answer_is_a_second_old(age: float, asks: bool) -> None:
+def test_a_message_is_acknowledged_at_once_if_the_last_answer_is_a_second_old(age, asks):
     now = 10.0
     known = EndedBatches(lambda: now)
     known.learn([], Marked([Receipt(7, "", State.OPEN)]))
@@ -263,7 +263,7 @@ def never(_: int) -> Any:
     raise AssertionError
 
 
-def test_messages_without_an_item_and_of_scatters_are_never_dropped() -> None:
+def test_messages_without_an_item_and_of_scatters_are_never_dropped():
     skipping = Skipping(ended(7), never)
     assert skipping.skips(message("7:g:0"))
     assert not skipping.skips(message(None))
@@ -271,7 +271,7 @@ def test_messages_without_an_item_and_of_scatters_are_never_dropped() -> None:
     assert not skipping.skips(message("7:g:0", **{ATTRIBUTE_REPLY_TO: "queue"}))
 
 
-def test_each_batch_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_each_batch_is_logged_once(caplog):
     known = ended(7, 8)
     with caplog.at_level(logging.INFO, "fanin"):
         for skipping in (Skipping(known, never), Skipping(known, never)):
@@ -280,7 +280,7 @@ def test_each_batch_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.args for record in caplog.records] == [(7,), (8,)]
 
 
-def test_another_mode_is_refused_at_once() -> None:
+def test_another_mode_is_refused_at_once():
     with pytest.raises(InvalidRequest, match='skip_ended must be True, False or "look", not'):
         Tracker.in_memory().sqs_handler(skip_ended="Look")  # type: ignore[call-overload]
 
@@ -351,7 +351,7 @@ def test_a_batch_that_its_deadline_completed_is_read_once_and_its_messages_dropp
     assert (len(work.done), consumer.skipped) == (10, 30)
 
 
-def test_a_look_without_an_answer_is_not_repeated_for_each_message() -> None:
+def test_a_look_without_an_answer_is_not_repeated_for_each_message():
     # Given a ledger that does not answer, and takes its time about it
     now, asked = 0.0, []
 

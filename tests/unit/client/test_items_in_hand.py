@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fanin.client.items_in_hand import ItemsInHand
 
 
-def test_an_item_expects_a_child_while_its_message_is_handled_and_until_it_has_one() -> None:
+def test_an_item_expects_a_child_while_its_message_is_handled_and_until_it_has_one():
     items = ItemsInHand()
     assert not items.expects_child("1:g:0")
     with items.handling("1:g:0") as handling:
@@ -17,7 +17,7 @@ def test_an_item_expects_a_child_while_its_message_is_handled_and_until_it_has_o
     assert not items.expects_child("1:g:0")
 
 
-def test_the_next_handling_begins_anew() -> None:
+def test_the_next_handling_begins_anew():
     items = ItemsInHand()
     with items.handling("1:g:0"):
         items.leave_to_child("1:g:0")
@@ -26,7 +26,7 @@ def test_the_next_handling_begins_anew() -> None:
     assert not again.left_to_child
 
 
-def test_a_thread_of_the_handler_counts_too() -> None:
+def test_a_thread_of_the_handler_counts_too():
     items = ItemsInHand()
     with items.handling("1:g:0") as handling, ThreadPoolExecutor() as threads:
         assert threads.submit(items.expects_child, "1:g:0").result()
@@ -34,7 +34,7 @@ def test_a_thread_of_the_handler_counts_too() -> None:
     assert handling.left_to_child
 
 
-def test_one_item_may_be_handled_twice_at_a_time() -> None:
+def test_one_item_may_be_handled_twice_at_a_time():
     items = ItemsInHand()
     with items.handling("1:g:0") as outer:
         with items.handling("1:g:0") as inner:
@@ -42,7 +42,7 @@ def test_one_item_may_be_handled_twice_at_a_time() -> None:
         assert (outer.left_to_child, inner.left_to_child) == (True, True)
 
 
-def test_a_message_without_an_item_has_nothing_to_leave() -> None:
+def test_a_message_without_an_item_has_nothing_to_leave():
     items = ItemsInHand()
     with items.handling(None) as handling:
         items.leave_to_child("1:g:0")

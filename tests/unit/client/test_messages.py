@@ -33,7 +33,7 @@ FROM_QUEUE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("raw", [FROM_LAMBDA, FROM_QUEUE])
-def test_a_message_reads_the_same_from_lambda_and_from_the_queue(raw: dict[str, Any]) -> None:
+def test_a_message_reads_the_same_from_lambda_and_from_the_queue(raw):
     message = read_message(raw)
     assert message == ReceivedMessage(
         message_id="m1",
@@ -49,7 +49,7 @@ def test_a_message_reads_the_same_from_lambda_and_from_the_queue(raw: dict[str, 
 
 
 @pytest.mark.parametrize("raw", [{"messageId": "m", "body": "x"}, {"MessageId": "m", "Body": "x"}])
-def test_a_message_of_no_batch_has_no_item_and_counts_as_received_once(raw: Any) -> None:
+def test_a_message_of_no_batch_has_no_item_and_counts_as_received_once(raw):
     message = read_message(raw)
     assert (message.item, message.group_id, message.receive_count) == (None, None, 1)
     assert message.attributes == {}
@@ -57,7 +57,7 @@ def test_a_message_of_no_batch_has_no_item_and_counts_as_received_once(raw: Any)
         message.json()
 
 
-def test_a_message_that_names_a_reply_queue_expects_a_reply() -> None:
+def test_a_message_that_names_a_reply_queue_expects_a_reply():
     attributes = {"fanin-reply-to": {"stringValue": "https://sqs/replies"}}
     assert read_message({**FROM_LAMBDA, "messageAttributes": attributes}).expects_reply
 
@@ -71,7 +71,7 @@ def test_a_message_that_names_a_reply_queue_expects_a_reply() -> None:
         (b"\x00", {"DataType": "Binary", "BinaryValue": b"\x00"}),
     ],
 )
-def test_an_attribute_is_written_with_its_type(value: Any, expected: dict[str, Any]) -> None:
+def test_an_attribute_is_written_with_its_type(value, expected):
     assert attribute_value(value) == expected
 
 

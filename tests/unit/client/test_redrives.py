@@ -52,7 +52,7 @@ def calls(service: Service, time: Time) -> RedriveCalls:
     return found
 
 
-def test_it_waits_until_the_worker_has_finished() -> None:
+def test_it_waits_until_the_worker_has_finished():
     done = replace(BEGUN, state=RedriveState.FINISHED, items=9)
     service = Service(BEGUN, Throttled("busy"), replace(BEGUN, items=6), done)
     shown: list[int] = []
@@ -63,7 +63,7 @@ def test_it_waits_until_the_worker_has_finished() -> None:
     assert shown == [3, 3, 3, 6]
 
 
-def test_it_presses_again_where_nothing_moves() -> None:
+def test_it_presses_again_where_nothing_moves():
     service, time = Service(BEGUN), Time()
     done = replace(BEGUN, state=RedriveState.FINISHED)
 
@@ -76,7 +76,7 @@ def test_it_presses_again_where_nothing_moves() -> None:
     assert 150 <= time.at < 165
 
 
-def test_it_looks_more_and_more_rarely_until_something_moves() -> None:
+def test_it_looks_more_and_more_rarely_until_something_moves():
     time, moved = Time(), replace(BEGUN, items=6)
     service = Service(*[BEGUN] * 6, moved, moved, replace(BEGUN, state=RedriveState.FINISHED))
     slept: list[float] = []
@@ -91,5 +91,5 @@ def test_it_looks_more_and_more_rarely_until_something_moves() -> None:
 
 
 @pytest.mark.parametrize(("dry_run", "wait"), [(False, False), (True, True)])
-def test_it_returns_at_once(dry_run: bool, wait: bool) -> None:
+def test_it_returns_at_once(dry_run, wait):
     assert calls(Service(BEGUN), Time()).redrive(7, dry_run=dry_run, wait=wait) == BEGUN

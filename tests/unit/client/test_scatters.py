@@ -62,7 +62,7 @@ def message(memory: Memory, scatters: ScatterService, **attributes: str) -> Rece
     return ReceivedMessage("m", sent.body, item, {**sent.attributes, **attributes}, None, 1, {})
 
 
-def test_what_is_given_to_start_reaches_the_service() -> None:
+def test_what_is_given_to_start_reaches_the_service():
     started: list[tuple[Scatter, str | None]] = []
 
     class Service:
@@ -120,12 +120,12 @@ def test_a_reply_through_the_queue_is_the_body_of_a_request(calls, memory, scatt
 
 
 @pytest.mark.parametrize("payload", [{1, 2}, float("nan")])
-def test_a_payload_that_json_does_not_have_is_refused(calls: ScatterCalls, payload: object) -> None:
+def test_a_payload_that_json_does_not_have_is_refused(calls, payload):
     with pytest.raises(InvalidRequest, match="payload cannot be written as JSON"):
         calls.reply("1:g:0", payload)
 
 
-def test_a_message_of_no_scatter_cannot_be_answered(calls: ScatterCalls) -> None:
+def test_a_message_of_no_scatter_cannot_be_answered(calls):
     other = ReceivedMessage("m", "x", None, {}, None, 1, {})
     with pytest.raises(InvalidRequest, match="no item id"):
         calls.reply(other)

@@ -51,13 +51,13 @@ def test_an_error_of_sqs_becomes_fanins_and_keeps_its_cause(raised, expected):
     assert caught.value.__cause__ is raised
 
 
-def test_the_message_names_the_queue_and_what_sqs_said() -> None:
+def test_the_message_names_the_queue_and_what_sqs_said():
     text = f"^{URL}: AccessDenied: sorry; check that your credentials"
     with pytest.raises(AccessDenied, match=text), queue_errors(URL):
         raise refusal("AccessDenied", 403)
 
 
-def test_the_message_leaves_out_what_sqs_says_of_its_protocol() -> None:
+def test_the_message_leaves_out_what_sqs_says_of_its_protocol():
     said = "The specified queue does not exist for this wsdl version."
     with pytest.raises(NotConfigured) as caught, queue_errors(URL):
         raise refusal("AWS.SimpleQueueService.NonExistentQueue", text=said)
@@ -76,12 +76,12 @@ def test_the_message_leaves_out_what_sqs_says_of_its_protocol() -> None:
         (None, "InvalidMessageContents"),
     ],
 )
-def test_a_refusal_is_the_code_with_what_sqs_said(message: str | None, text: str) -> None:
+def test_a_refusal_is_the_code_with_what_sqs_said(message, text):
     assert refusal_text("InvalidMessageContents", message) == text
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError(), Throttled("t")])
-def test_other_errors_pass_as_they_are(error: Exception) -> None:
+def test_other_errors_pass_as_they_are(error):
     with pytest.raises(type(error)) as caught, queue_errors(URL):
         raise error
     assert caught.value is error
@@ -99,22 +99,22 @@ def test_other_errors_pass_as_they_are(error: Exception) -> None:
         ("RequestThrottled", False),
     ],
 )
-def test_which_failures_blame_the_content(code: str, blames: bool) -> None:
+def test_which_failures_blame_the_content(code, blames):
     assert blames_content(code) is blames
 
 
 @pytest.mark.parametrize("body", ["\t\n\r ~", "\ud7ff\ue000\ufffd", "\U00010000\U0010ffff", "x" * 100])
-def test_a_body_that_every_queue_takes(body: str) -> None:
+def test_a_body_that_every_queue_takes(body):
     check_body(body, 100)
 
 
 @pytest.mark.parametrize("bad", ["\x00", "\x08", "\x0b", "\x1f", "\ud800", "\ufffe", "\uffff"])
-def test_a_body_with_a_character_outside_of_xml_is_refused(bad: str) -> None:
+def test_a_body_with_a_character_outside_of_xml_is_refused(bad):
     with pytest.raises(InvalidRequest, match=rf"U\+{ord(bad):04X} at 2, which no SQS message"):
         check_body(f"ab{bad}c", 100)
 
 
-def test_a_body_is_measured_in_utf_8() -> None:
+def test_a_body_is_measured_in_utf_8():
     check_body("é" * 50, 100)
     with pytest.raises(RequestTooLarge, match="has 102 bytes, but a queue takes 100"):
         check_body("é" * 51, 100)

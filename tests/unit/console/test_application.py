@@ -10,14 +10,14 @@ NO_PAGE = "There is no such page."
 
 
 @pytest.mark.parametrize("path", ["/", "/batches", "/nowhere", "/static/style.css", "/batches?state=bad"])
-def test_every_answer_says_what_a_browser_may_do_with_it(browse, path) -> None:
+def test_every_answer_says_what_a_browser_may_do_with_it(browse, path):
     answer = browse().get(path)
     # Then nothing inline, from elsewhere or in a frame is allowed
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS
     assert "unsafe" not in answer.headers["Content-Security-Policy"]
 
 
-def test_pages_are_never_stored_and_static_files_are_kept(browse) -> None:
+def test_pages_are_never_stored_and_static_files_are_kept(browse):
     # Given a page, and the style sheet that it names
     page = browse().get("/")
     address = page.text.partition('rel="stylesheet" href="')[2].partition('"')[0]
@@ -37,7 +37,7 @@ def test_pages_are_never_stored_and_static_files_are_kept(browse) -> None:
         ("/batches?size=7", 400, "size is one of 25, 50, 75"),
     ],
 )
-def test_what_cannot_be_shown_is_said_in_the_layout(browse, path, status, text) -> None:
+def test_what_cannot_be_shown_is_said_in_the_layout(browse, path, status, text):
     answer = browse().get(path)
     assert answer.status_code == status
     assert text in answer.text
@@ -52,7 +52,7 @@ def test_what_cannot_be_shown_is_said_in_the_layout(browse, path, status, text) 
         (BatchGone("was removed"), 410, 0),
     ],
 )
-def test_what_the_service_refuses_is_said_in_the_layout(service, browse, error, status, again) -> None:
+def test_what_the_service_refuses_is_said_in_the_layout(service, browse, error, status, again):
     # Given a service that refuses every access to its batches
     def refuse(access: str, when: str) -> None:
         if access.startswith("batches.") and when == "before":
@@ -66,7 +66,7 @@ def test_what_the_service_refuses_is_said_in_the_layout(service, browse, error, 
     assert answer.text.count("Try again") == again
 
 
-def test_a_console_may_be_served_below_a_path(service) -> None:
+def test_a_console_may_be_served_below_a_path(service):
     # Given a console below /console, as a function serves it
     app = console(service.services, Options(root="/console", sessions=False))
     browser = TestClient(app)
@@ -81,7 +81,7 @@ def test_a_console_may_be_served_below_a_path(service) -> None:
     assert browser.get("/").status_code == 404
 
 
-def test_a_fault_of_the_console_is_a_page_with_all_headers(service) -> None:
+def test_a_fault_of_the_console_is_a_page_with_all_headers(service):
     # Given a console that cannot do what it should
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
@@ -96,7 +96,7 @@ def test_a_fault_of_the_console_is_a_page_with_all_headers(service) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_an_error_inside_a_batch_leads_back_to_it(service, browse) -> None:
+def test_an_error_inside_a_batch_leads_back_to_it(service, browse):
     # Given a batch, and addresses of parts that it does not have
     batch_id = service.tracker.open().batch_id
     link = f'href="/batches/{batch_id}"'

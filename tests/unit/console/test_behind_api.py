@@ -59,7 +59,7 @@ def ask(
     return behind_api.respond(event, CONTEXT)
 
 
-def test_it_serves_the_pages_below_its_path(memory) -> None:
+def test_it_serves_the_pages_below_its_path(memory):
     # Given a batch
     Services(memory.ports()).ledger.open(OpenBatch(user_key="catalog"))
     first, lists = ask("/console"), ask("/console/batches?state=open")
@@ -74,7 +74,7 @@ def test_it_serves_the_pages_below_its_path(memory) -> None:
     assert 'href="/console/"' not in first["body"]
 
 
-def test_its_cookie_is_for_this_host_over_https_only(memory) -> None:
+def test_its_cookie_is_for_this_host_over_https_only(memory):
     answer = ask("/console/batches")
     (cookie,) = answer["cookies"]
     assert cookie.startswith("__Host-fanin=")
@@ -83,7 +83,7 @@ def test_its_cookie_is_for_this_host_over_https_only(memory) -> None:
     }
 
 
-def test_a_live_view_is_answered_at_once(memory) -> None:
+def test_a_live_view_is_answered_at_once(memory):
     answer = ask("/console/live/batches")
     assert answer["headers"]["content-type"].startswith("text/event-stream")
     assert "event: view" in answer["body"]
@@ -91,13 +91,13 @@ def test_a_live_view_is_answered_at_once(memory) -> None:
 
 
 @pytest.mark.parametrize(("setting", "text"), [("false", "Read-only"), ("true", "Buttons are on")])
-def test_buttons_are_a_setting(memory, monkeypatch, setting, text) -> None:
+def test_buttons_are_a_setting(memory, monkeypatch, setting, text):
     monkeypatch.setenv(names.ENV_CONSOLE_WRITE, setting)
     behind_api._served.cache_clear()
     assert text in ask("/console/batches")["body"]
 
 
-def test_a_button_that_was_pressed_is_in_the_log_with_who_pressed_it(memory, monkeypatch, capsys) -> None:
+def test_a_button_that_was_pressed_is_in_the_log_with_who_pressed_it(memory, monkeypatch, capsys):
     # Given a console with buttons, and a batch
     monkeypatch.setenv(names.ENV_CONSOLE_WRITE, "true")
     behind_api._served.cache_clear()
@@ -118,7 +118,7 @@ def test_a_button_that_was_pressed_is_in_the_log_with_who_pressed_it(memory, mon
 
 
 @pytest.mark.parametrize("address", ["/console/", "/console/batches/", "/console/batches/?state=open"])
-def test_no_redirect_names_the_host_of_the_api(memory, address) -> None:
+def test_no_redirect_names_the_host_of_the_api(memory, address):
     """A browser that comes through a proxy that signs would leave it, and be refused."""
     answer = ask(address)
     path, _, query = address.partition("?")
@@ -131,7 +131,7 @@ def test_no_redirect_names_the_host_of_the_api(memory, address) -> None:
     ("origin", "status"),
     [("http://localhost:8080", 405), ("https://fanin.example", 405), ("http://localhost:9090", 403)],
 )
-def test_a_proxy_in_front_may_have_another_name(memory, monkeypatch, origin, status) -> None:
+def test_a_proxy_in_front_may_have_another_name(memory, monkeypatch, origin, status):
     # Given a console to which browsers come through proxies that change the header Host
     monkeypatch.setenv(names.ENV_CONSOLE_ORIGINS, "http://localhost:8080,https://fanin.example")
     behind_api._served.cache_clear()
@@ -145,7 +145,7 @@ def test_a_proxy_in_front_may_have_another_name(memory, monkeypatch, origin, sta
 
 
 @pytest.mark.parametrize(("level", "lines"), [("INFO", 1), ("ERROR", 0)])
-def test_the_log_has_the_level_of_all_functions(memory, monkeypatch, capsys, level, lines) -> None:
+def test_the_log_has_the_level_of_all_functions(memory, monkeypatch, capsys, level, lines):
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", level)
     behind_api._served.cache_clear()
     logging.getLogger(LOGGER).handlers.clear()
@@ -154,7 +154,7 @@ def test_the_log_has_the_level_of_all_functions(memory, monkeypatch, capsys, lev
     assert capsys.readouterr().out.count("line") == lines
 
 
-def test_static_files_are_sent_as_what_they_are(memory) -> None:
+def test_static_files_are_sent_as_what_they_are(memory):
     """API Gateway decodes what a function marks as Base64."""
     style = ask("/console/static/style.css")
     assert (style["statusCode"], style["isBase64Encoded"]) == (200, False)
@@ -168,14 +168,14 @@ def test_static_files_are_sent_as_what_they_are(memory) -> None:
     ("scopes", "status"),
     [("fanin/read", 200), ("fanin/operate", 403), ("", 403), ("fanin/read fanin/operate", 200)],
 )
-def test_with_tokens_the_pages_need_the_scope_of_readers(memory, monkeypatch, scopes, status) -> None:
+def test_with_tokens_the_pages_need_the_scope_of_readers(memory, monkeypatch, scopes, status):
     monkeypatch.setenv(names.ENV_JWT_SCOPE_PREFIX, "fanin/")
     answer = ask("/console/batches", authorizer={"jwt": {"claims": {"sub": "jane", "scope": scopes}}})
     assert answer["statusCode"] == status
 
 
 @pytest.mark.parametrize(("scopes", "status"), [("fanin/read", 403), ("fanin/read fanin/operate", 200)])
-def test_with_tokens_a_button_needs_the_scope_of_its_call(memory, monkeypatch, scopes, status) -> None:
+def test_with_tokens_a_button_needs_the_scope_of_its_call(memory, monkeypatch, scopes, status):
     # Given a console with buttons, and an open batch
     monkeypatch.setenv(names.ENV_JWT_SCOPE_PREFIX, "fanin/")
     monkeypatch.setenv(names.ENV_CONSOLE_WRITE, "true")

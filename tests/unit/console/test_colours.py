@@ -106,7 +106,7 @@ def contrast(one: RGB, other: RGB) -> float:
 
 @pytest.mark.parametrize("vision", VISION)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_states_are_told_apart(scheme, vision) -> None:
+def test_states_are_told_apart(scheme, vision):
     colours = variables(scheme)
     seen_as = {state: seen(linear(colours[name]), vision) for state, name in STATES[scheme].items()}
 
@@ -117,7 +117,7 @@ def test_states_are_told_apart(scheme, vision) -> None:
 
 @pytest.mark.parametrize("vision", VISION)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_marks_are_seen_on_the_ground_of_any_square(scheme, vision) -> None:
+def test_marks_are_seen_on_the_ground_of_any_square(scheme, vision):
     colours = variables(scheme)
     batch = Batch(7, b"salt", 0, 0, 10**9, 60, 60)
     for done in (0, 2048, 4095):
@@ -145,7 +145,7 @@ def test_marks_are_seen_on_the_ground_of_any_square(scheme, vision) -> None:
         ("focus", "paper"),
     ],
 )
-def test_what_one_must_see_has_contrast(scheme, drawn, on) -> None:
+def test_what_one_must_see_has_contrast(scheme, drawn, on):
     colours = variables(scheme)
 
     assert contrast(linear(colours[drawn]), linear(colours[on])) >= LEAST_CONTRAST

@@ -35,7 +35,7 @@ def busy() -> View:
     raise Throttled("busy")
 
 
-def test_an_answer_has_one_view_or_trouble_and_says_if_it_was_the_last() -> None:
+def test_an_answer_has_one_view_or_trouble_and_says_if_it_was_the_last():
     assert told(lambda: View({"a": "1"}, 1)) == [("view", {"a": "1"})]
     assert told(over) == [("view", {"a": "<b>\n\u2028</b>"}), ("over", {})]
     # An answer that is not 200 would make the browser give up.
@@ -46,7 +46,7 @@ def test_an_answer_has_one_view_or_trouble_and_says_if_it_was_the_last() -> None
     ("soonest", "waits"),
     [(5, [5_000, 7_500, 11_250, 16_875, 25_312, 30_000, 30_000]), (1, [1_000, 1_500, 2_250, 3_375])],
 )
-def test_a_browser_asks_later_and_later_while_nothing_changes(soonest, waits) -> None:
+def test_a_browser_asks_later_and_later_while_nothing_changes(soonest, waits):
     # Given a browser that asks for a view again and again, whichever process answers
     found, last = [], ""
     for _ in waits:
@@ -59,14 +59,14 @@ def test_a_browser_asks_later_and_later_while_nothing_changes(soonest, waits) ->
     assert wait == soonest * 1000
 
 
-def test_a_browser_asks_later_and_later_while_the_service_is_overloaded() -> None:
+def test_a_browser_asks_later_and_later_while_the_service_is_overloaded():
     last = ""
     for _ in range(12):
         wait, last, rest = asked_again(busy, last)
     assert (wait, '"seconds": 60.0' in rest) == (60_000, True)
 
 
-def test_a_service_that_says_how_long_to_wait_is_not_asked_before() -> None:
+def test_a_service_that_says_how_long_to_wait_is_not_asked_before():
     def rests() -> View:
         raise Throttled("busy", retry_after=7)
 
@@ -74,10 +74,10 @@ def test_a_service_that_says_how_long_to_wait_is_not_asked_before() -> None:
 
 
 @pytest.mark.parametrize("last", ["x", "0.0", "0" * 16 + ".1000", "0123456789abcdef.-1", "\xb2" * 16 + ".1"])
-def test_an_id_that_is_not_its_own_is_ignored(last) -> None:
+def test_an_id_that_is_not_its_own_is_ignored(last):
     assert asked_again(over, last)[0] == 1_000
 
 
-def test_a_text_that_utf8_cannot_carry_is_told() -> None:
+def test_a_text_that_utf8_cannot_carry_is_told():
     ((_, shown),) = told(lambda: View({"a": "x\udc00"}, 1))
     assert shown == {"a": "x\udc00"}

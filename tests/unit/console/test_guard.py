@@ -22,14 +22,14 @@ def guarded(browse):
     return browser, browser.app.state.console.sessions.launch()
 
 
-def test_nobody_without_a_session_sees_anything(guarded) -> None:
+def test_nobody_without_a_session_sees_anything(guarded):
     browser, _ = guarded
     for path in ("/", "/batches", "/live/batches", "/nowhere", "/?launch=guess", "/?launch="):
         answer = browser.get(path)
         assert (answer.status_code, answer.text.strip()) == (403, OPEN_AGAIN)
 
 
-def test_a_launch_link_opens_a_session_once(guarded) -> None:
+def test_a_launch_link_opens_a_session_once(guarded):
     # Given a launch link
     browser, token = guarded
     answer = browser.get(f"/batches?launch={token}")
@@ -45,21 +45,21 @@ def test_a_launch_link_opens_a_session_once(guarded) -> None:
     assert browser.get(f"/?launch={token}").status_code == 403
 
 
-def test_a_browser_with_a_session_may_open_an_old_link(guarded) -> None:
+def test_a_browser_with_a_session_may_open_an_old_link(guarded):
     browser, token = guarded
     browser.get(f"/?launch={token}")
     again = browser.get(f"/?launch={token}")
     assert (again.status_code, again.headers["location"]) == (303, "/")
 
 
-def test_a_link_never_leads_elsewhere(guarded) -> None:
+def test_a_link_never_leads_elsewhere(guarded):
     browser, token = guarded
     answer = browser.get(f"http://127.0.0.1:8642//evil.example/?launch={token}")
     assert answer.headers["location"] == "/evil.example/"
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8642", "127.0.0.1", "127.0.0.1:9", ""])
-def test_other_hosts_are_not_answered(guarded, host) -> None:
+def test_other_hosts_are_not_answered(guarded, host):
     # Given a name that leads to this machine (DNS rebinding), and even a launch token
     browser, token = guarded
     # When a browser asks under that name
@@ -79,25 +79,25 @@ def test_other_hosts_are_not_answered(guarded, host) -> None:
         {**MINE, "sec-fetch-site": "same-site"},
     ],
 )
-def test_forms_of_other_sites_are_refused(guarded, headers) -> None:
+def test_forms_of_other_sites_are_refused(guarded, headers):
     browser, token = guarded
     browser.get(f"/?launch={token}")
     assert browser.post("/batches", headers=headers).status_code == 403
 
 
-def test_forms_of_its_own_reach_the_pages(guarded) -> None:
+def test_forms_of_its_own_reach_the_pages(guarded):
     browser, token = guarded
     browser.get(f"/?launch={token}")
     answer = browser.post("/batches", headers={**MINE, "sec-fetch-site": "same-origin"})
     assert answer.status_code == 405  # the page takes no forms
 
 
-def test_hosts_are_not_checked_where_another_has_done_it(browse) -> None:
+def test_hosts_are_not_checked_where_another_has_done_it(browse):
     assert browse().get("/", headers={"host": "api.example"}).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/static/nowhere", "/static/style.css", "/static/"])
-def test_nothing_is_answered_and_no_session_is_replaced_without_a_session(guarded, path) -> None:
+def test_nothing_is_answered_and_no_session_is_replaced_without_a_session(guarded, path):
     # Given a browser that does not send its cookie, since a link of another site has led it here
     browser, _ = guarded
     # When it asks for what is no page
@@ -107,7 +107,7 @@ def test_nothing_is_answered_and_no_session_is_replaced_without_a_session(guarde
     assert "set-cookie" not in answer.headers
 
 
-def test_no_page_opens_a_session_where_links_do(guarded) -> None:
+def test_no_page_opens_a_session_where_links_do(guarded):
     browser, token = guarded
     browser.get(f"/?launch={token}")
     for path in ("/", "/nowhere", "/static/nowhere", "/batches?state=bad"):
@@ -122,7 +122,7 @@ def new() -> Sessions:
     return Sessions(lambda: f"secret {next(numbers)}")
 
 
-def test_a_launch_token_opens_one_session() -> None:
+def test_a_launch_token_opens_one_session():
     # Given a token
     sessions = new()
     token = sessions.launch()
@@ -134,7 +134,7 @@ def test_a_launch_token_opens_one_session() -> None:
     assert sessions.known(session)
 
 
-def test_nothing_else_is_a_session() -> None:
+def test_nothing_else_is_a_session():
     sessions = new()
     token = sessions.launch()
     for text in ("", "guess", token, "\udcff", None):
@@ -143,7 +143,7 @@ def test_nothing_else_is_a_session() -> None:
     assert sessions.redeem("\udcff") is None
 
 
-def test_only_the_latest_are_known() -> None:
+def test_only_the_latest_are_known():
     # Given more tokens and sessions than are kept
     sessions = new()
     first = sessions.launch()
@@ -155,7 +155,7 @@ def test_only_the_latest_are_known() -> None:
     assert all(sessions.known(session) for session in opened[1:])
 
 
-def test_the_token_of_a_form_belongs_to_its_session() -> None:
+def test_the_token_of_a_form_belongs_to_its_session():
     assert form_token("a") == form_token("a")
     assert form_token("a") != form_token("b")
     assert "secret" not in form_token("secret")
@@ -176,13 +176,13 @@ def body(token: str, **fields: str) -> bytes:
     return urlencode({TOKEN: token, **fields}).encode()
 
 
-def test_the_fields_of_a_form_are_read() -> None:
+def test_the_fields_of_a_form_are_read():
     fields = read(body(form_token(SESSION), error="a&b=c \u00e9", empty=""))
     assert fields == {"error": "a&b=c \u00e9", "empty": ""}
 
 
 @pytest.mark.parametrize("token", ["", form_token("another"), form_token(SESSION)[:-1], "\u00e9"])
-def test_a_form_of_another_session_is_refused(token) -> None:
+def test_a_form_of_another_session_is_refused(token):
     with pytest.raises(AccessDenied, match="another session"):
         read(body(token, error="x"))
     with pytest.raises(AccessDenied):
@@ -190,11 +190,11 @@ def test_a_form_of_another_session_is_refused(token) -> None:
 
 
 @pytest.mark.parametrize("bad", [b"no form", b"a=b&" * 300 + b"a=b", b"a=\xff"])
-def test_what_is_not_a_form_is_refused(bad) -> None:
+def test_what_is_not_a_form_is_refused(bad):
     with pytest.raises(InvalidRequest, match="not a form"):
         read(bad)
 
 
-def test_a_form_has_a_bounded_length() -> None:
+def test_a_form_has_a_bounded_length():
     with pytest.raises(RequestTooLarge):
         read(body(form_token(SESSION), error="x" * MAX_FORM))

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -52,7 +51,7 @@ def served() -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.wait()
 
 
-def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
+def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it():
     with served() as (process, link):
         # Given the link that was printed
         assert urlsplit(link).hostname == "127.0.0.1"
@@ -72,7 +71,7 @@ def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
         assert "ERROR" not in process.stderr.read()
 
 
-def test_an_impatient_ctrl_c_is_no_error() -> None:
+def test_an_impatient_ctrl_c_is_no_error():
     with served() as (process, _):
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
@@ -81,7 +80,7 @@ def test_an_impatient_ctrl_c_is_no_error() -> None:
         assert said == ""
 
 
-def test_the_first_free_port_is_taken(monkeypatch) -> None:
+def test_the_first_free_port_is_taken(monkeypatch):
     # Given that somebody listens on the first port that is tried
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -91,7 +90,7 @@ def test_the_first_free_port_is_taken(monkeypatch) -> None:
             assert listener.getsockname()[1] != taken.getsockname()[1]
 
 
-def test_a_port_that_is_taken_is_said(service) -> None:
+def test_a_port_that_is_taken_is_said(service):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -100,12 +99,12 @@ def test_a_port_that_is_taken_is_said(service) -> None:
             serve(service.services, name="x", port=port, browser=False, report=print)
 
 
-def test_an_address_that_is_wrong_is_not_blamed_on_the_port(service) -> None:
+def test_an_address_that_is_wrong_is_not_blamed_on_the_port(service):
     with pytest.raises(NotConfigured, match="--host"):
         serve(service.services, name="x", host="203.0.113.1", browser=False, report=print)
 
 
-def test_who_runs_it_is_who_presses_its_buttons(service, monkeypatch) -> None:
+def test_who_runs_it_is_who_presses_its_buttons(service, monkeypatch):
     # Given what is made of the options
     made: list[str] = []
 
@@ -121,7 +120,7 @@ def test_who_runs_it_is_who_presses_its_buttons(service, monkeypatch) -> None:
     assert made == ["ada"]
 
 
-def test_a_user_without_a_name_may_run_it(monkeypatch) -> None:
+def test_a_user_without_a_name_may_run_it(monkeypatch):
     monkeypatch.setattr(module.getpass, "getuser", lambda: {}["no name"])
     assert module._user() == ""
 
@@ -141,11 +140,11 @@ def test_a_user_without_a_name_may_run_it(monkeypatch) -> None:
         ("127.0.0.1", "evil.example:1", False),
     ],
 )
-def test_only_names_of_this_machine_are_answered(host, name, answered) -> None:
+def test_only_names_of_this_machine_are_answered(host, name, answered):
     assert (name in set(module._names(host, 1))) is answered
 
 
-def test_browsers_leave_out_the_port_of_http() -> None:
+def test_browsers_leave_out_the_port_of_http():
     assert {"127.0.0.1", "127.0.0.1:80", "[::1]"} <= set(module._names("127.0.0.1", 80))
 
 
@@ -155,7 +154,7 @@ def test_browsers_leave_out_the_port_of_http() -> None:
 )
 def test_the_link_leads_to_the_address_and_says_who_can_reach_it(
     service, monkeypatch, host, address, open_to_others
-) -> None:
+):
     # Given a server that stops as soon as it answers
     class Stopped(module._Server):
         def run(self, sockets: list[socket.socket] | None = None) -> None:
@@ -170,7 +169,7 @@ def test_the_link_leads_to_the_address_and_says_who_can_reach_it(
     assert any("other machines" in line for line in said) is open_to_others
 
 
-def test_enter_prints_another_link(monkeypatch, tmp_path: Path) -> None:
+def test_enter_prints_another_link(monkeypatch, tmp_path):
     # Given a terminal in which somebody presses Enter twice
     reader, writer = os.openpty()
     pressed = threading.Semaphore(0)
@@ -181,6 +180,6 @@ def test_enter_prints_another_link(monkeypatch, tmp_path: Path) -> None:
     assert pressed.acquire(timeout=60)
 
 
-def test_without_a_terminal_nobody_waits_for_enter(monkeypatch) -> None:
+def test_without_a_terminal_nobody_waits_for_enter(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     module._on_enter(lambda: pytest.fail("nobody pressed Enter"))

@@ -32,11 +32,11 @@ BATCH = Batch(
 )
 
 
-def test_states_are_live_or_terminal() -> None:
+def test_states_are_live_or_terminal():
     assert [state for state in State if not state.terminal] == list(LIVE) == [State.OPEN, State.CLOSED]
 
 
-def test_rows_events_and_answers_have_these_words() -> None:
+def test_rows_events_and_answers_have_these_words():
     """They are stored and sent, so another word would be another state to whoever reads it."""
     assert [*State] == ["open", "closed", "complete", "timed_out", "cancelled", "orphaned"]
     assert [*Mode] == ["exact", "estimated"]
@@ -44,39 +44,37 @@ def test_rows_events_and_answers_have_these_words() -> None:
     assert [*OnDeadline] == ["time_out", "complete"]
 
 
-def test_a_new_row_is_an_open_exact_batch_without_items() -> None:
+def test_a_new_row_is_an_open_exact_batch_without_items():
     assert (BATCH.state, BATCH.mode, BATCH.kind) == (State.OPEN, Mode.EXACT, Kind.BATCH)
     assert (BATCH.items, BATCH.pending_bound, BATCH.acked, BATCH.retries) == (0, 0, 0, 0)
     assert (BATCH.user_key, dict(BATCH.metadata), BATCH.partial) == ("", {}, False)
     assert OpenBatch().user_key == ""
 
 
-def test_an_ended_batch_can_be_read_for_a_day() -> None:
+def test_an_ended_batch_can_be_read_for_a_day():
     assert RETENTION == 24 * 60 * 60
 
 
-def test_idle_time_depends_on_the_state() -> None:
+def test_idle_time_depends_on_the_state():
     assert BATCH.idle_at == NOW + 100_000
     assert replace(BATCH, state=State.CLOSED).idle_at == NOW + 1_000_000
 
 
-def test_idle_time_ends_with_the_lifetime() -> None:
+def test_idle_time_ends_with_the_lifetime():
     short = replace(BATCH, expires_at=NOW // 1000 + 60 + RETENTION)
 
     assert short.idle_at == NOW + 60_000
 
 
 @pytest.mark.parametrize(("deadline", "due"), [(None, 100_000), (1_000, 61_000), (90_000, 100_000)])
-def test_the_reaper_looks_when_idle_or_a_minute_past_the_deadline(deadline: int | None, due: int) -> None:
+def test_the_reaper_looks_when_idle_or_a_minute_past_the_deadline(deadline, due):
     at = None if deadline is None else NOW + deadline
 
     assert replace(BATCH, deadline=at).due_at == NOW + due
 
 
 @pytest.mark.parametrize(("minutes", "after"), [(0, 15), (15, 15), (16, 16)])
-def test_a_closed_batch_is_looked_at_after_a_quarter_of_an_hour_then_twice_as_late(
-    minutes: int, after: int
-) -> None:
+def test_a_closed_batch_is_looked_at_after_a_quarter_of_an_hour_then_twice_as_late(minutes, after):
     # Given a batch that was closed some minutes ago, and is not idle for days
     now = NOW + minutes * 60_000
     closed = replace(BATCH, state=State.CLOSED, closed_at=NOW, closed_idle_ttl=7 * 86_400)
@@ -89,14 +87,14 @@ def test_a_closed_batch_is_looked_at_after_a_quarter_of_an_hour_then_twice_as_la
     assert replace(closed, closed_at=None).look_at(now) == now + FIRST_LOOK
 
 
-def test_a_batch_is_looked_at_no_later_than_it_is_due() -> None:
+def test_a_batch_is_looked_at_no_later_than_it_is_due():
     closed = replace(BATCH, state=State.CLOSED, closed_at=NOW)
 
     assert closed.look_at(NOW + 990_000) == closed.due_at == NOW + 1_000_000
     assert BATCH.look_at(NOW) == BATCH.due_at == NOW + 100_000  # an open one is looked at when it is due
 
 
-def test_the_last_activity_may_have_been_a_step_later_than_the_row_says() -> None:
+def test_the_last_activity_may_have_been_a_step_later_than_the_row_says():
     step = 10_000  # a tenth of the idle time
 
     assert BATCH.active_until(NOW + step + 1) == NOW + step
@@ -105,11 +103,11 @@ def test_the_last_activity_may_have_been_a_step_later_than_the_row_says() -> Non
 
 
 @pytest.mark.parametrize(("now", "at"), [(99, 0), (100, 100), (199, 100)])
-def test_activity_of_a_batch_with_an_idle_time_of_a_second_has_steps_of_100_ms(now: int, at: int) -> None:
+def test_activity_of_a_batch_with_an_idle_time_of_a_second_has_steps_of_100_ms(now, at):
     assert touched(now, 1) == at
 
 
-def test_a_row_past_its_time_to_live_is_gone() -> None:
+def test_a_row_past_its_time_to_live_is_gone():
     ends = BATCH.expires_at * 1000
 
     assert not BATCH.gone(ends - 1)
@@ -117,7 +115,7 @@ def test_a_row_past_its_time_to_live_is_gone() -> None:
 
 
 @pytest.mark.parametrize(("acked", "items", "out"), [(0, 0, True), (4, 5, False), (5, 5, True), (6, 5, True)])
-def test_counted_out(acked: int, items: int, out: bool) -> None:
+def test_counted_out(acked, items, out):
     assert replace(BATCH, acked=acked, items=items).counted_out() is out
 
 
@@ -131,9 +129,7 @@ def test_counted_out(acked: int, items: int, out: bool) -> None:
         (State.CANCELLED, False, Mode.EXACT, False),
     ],
 )
-def test_all_is_done_only_where_an_exact_batch_completed_in_full(
-    state: State, partial: bool, mode: Mode, done: bool
-) -> None:
+def test_all_is_done_only_where_an_exact_batch_completed_in_full(state, partial, mode, done):
     assert replace(BATCH, state=state, partial=partial, mode=mode).all_done is done
 
 
@@ -146,26 +142,24 @@ def test_all_is_done_only_where_an_exact_batch_completed_in_full(
         (State.CLOSED, 0, None, False),
     ],
 )
-def test_a_batch_has_succeeded_if_it_completed_within_its_tolerance(
-    state: State, failed: int, tolerated: Tolerance | None, succeeded: bool
-) -> None:
+def test_a_batch_has_succeeded_if_it_completed_within_its_tolerance(state, failed, tolerated, succeeded):
     assert replace(BATCH, state=state, failed=failed, tolerated_failures=tolerated).succeeded is succeeded
 
 
-def test_the_next_milestone_is_one_of_a_closed_batch_and_100_is_told_by_the_end() -> None:
+def test_the_next_milestone_is_one_of_a_closed_batch_and_100_is_told_by_the_end():
     closed = replace(BATCH, state=State.CLOSED, milestones=(25, 50, 100))
 
     assert [replace(closed, milestone=told).next_milestone for told in (0, 25, 50)] == [25, 50, None]
     assert replace(closed, state=State.OPEN).next_milestone is None
 
 
-def test_activity_is_not_before_the_opening() -> None:
+def test_activity_is_not_before_the_opening():
     assert replace(BATCH, touched_at=NOW - 1).active_at == NOW
     assert replace(BATCH, touched_at=NOW + 1).active_at == NOW + 1
 
 
 @given(st.integers(0, 2**42), st.integers(0, 365 * 86_400))
-def test_activity_is_rounded_down_by_less_than_a_tenth_of_the_idle_time(now: int, idle_ttl: int) -> None:
+def test_activity_is_rounded_down_by_less_than_a_tenth_of_the_idle_time(now, idle_ttl):
     at = touched(now, idle_ttl)
 
     assert at <= now
@@ -173,7 +167,7 @@ def test_activity_is_rounded_down_by_less_than_a_tenth_of_the_idle_time(now: int
     assert touched(at, idle_ttl) == at
 
 
-def test_a_row_does_not_show_its_salt() -> None:
+def test_a_row_does_not_show_its_salt():
     assert "salt" not in repr(BATCH)
 
 
@@ -181,23 +175,23 @@ class TestStalls:
     STALLING = replace(BATCH, open_idle_ttl=7_200, expires_at=NOW // 1000 + 30 * 86_400, stall_after=400)
     STEP = 100_000
 
-    def test_a_step_is_a_quarter_of_the_time_or_a_tenth_of_the_idle_time(self) -> None:
+    def test_a_step_is_a_quarter_of_the_time_or_a_tenth_of_the_idle_time(self):
         assert self.STALLING.step == self.STEP
         assert replace(self.STALLING, stall_after=86_400).step == 720_000
         assert replace(self.STALLING, stall_after=0).step == 720_000
 
-    def test_activity_is_rounded_down_to_a_step(self) -> None:
+    def test_activity_is_rounded_down_to_a_step(self):
         assert self.STALLING.rounded(self.STEP * 7 + 99_999) == self.STEP * 7
         assert self.STALLING.rounded(self.STEP * 8) == self.STEP * 8
 
-    def test_it_is_stalled_once_even_the_latest_possible_activity_is_old(self) -> None:
+    def test_it_is_stalled_once_even_the_latest_possible_activity_is_old(self):
         at = NOW + self.STEP + 400_000
 
         assert self.STALLING.stall_at == at
         assert [self.STALLING.stalled(now) for now in (at - 1, at)] == [False, True]
         assert self.STALLING.active_until(at) + 400_000 == at
 
-    def test_it_is_due_then_unless_that_was_told(self) -> None:
+    def test_it_is_due_then_unless_that_was_told(self):
         told = replace(self.STALLING, stall_told=NOW)
 
         assert self.STALLING.due_at == self.STALLING.stall_at
@@ -205,7 +199,7 @@ class TestStalls:
         assert not told.stalled(told.idle_at)
         assert told.active(NOW + 7 * self.STEP).stalled(told.idle_at)
 
-    def test_rows_of_the_release_before_and_batches_of_patterns_never_stall(self) -> None:
+    def test_rows_of_the_release_before_and_batches_of_patterns_never_stall(self):
         patterns = [replace(self.STALLING, kind=kind) for kind in Kind if kind is not Kind.BATCH]
 
         assert BATCH.stall_after == 0

@@ -5,7 +5,7 @@ def _finding(code: Code, severity: Severity) -> Finding:
     return Finding(code, severity, "", "", "")
 
 
-def test_errors_come_first_then_what_explains_most_directly() -> None:
+def test_errors_come_first_then_what_explains_most_directly():
     slow = _finding(Code.SLOW, Severity.INFO)
     vanished = _finding(Code.VANISHED, Severity.WARNING)
     waiting = _finding(Code.WAITING, Severity.WARNING)

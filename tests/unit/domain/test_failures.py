@@ -5,7 +5,6 @@ How many failures are too many, for certain.
 
 from fractions import Fraction
 from time import process_time
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,16 +29,16 @@ from fanin.errors import InvalidRequest
         ("9,500.25 of 10:30", "<n> of <n>"),
     ],
 )
-def test_numbers_ids_quotes_paths_and_urls_are_replaced(reason: str, error: str) -> None:
+def test_numbers_ids_quotes_paths_and_urls_are_replaced(reason, error):
     assert error_of(reason) == error
 
 
-def test_an_error_is_cut() -> None:
+def test_an_error_is_cut():
     assert error_of("a" * 1000) == "a" * MAX_ERROR
 
 
 @pytest.mark.parametrize("text", ["a", "0f", "a.b+", "'", "a:", "/a"])
-def test_a_long_reason_takes_as_long_as_its_length(text: str) -> None:
+def test_a_long_reason_takes_as_long_as_its_length(text):
     """One that is a single word, such as a digest, must not hold up the listing of thousands."""
 
     def seconds(length: int) -> float:
@@ -60,25 +59,25 @@ def exceeded(tolerance: Tolerance, failed: int, done: int) -> bool:
     return tolerance.exceeded(failed, done_min=done, done_max=done)
 
 
-def test_a_share_is_that_of_its_decimal_text() -> None:
+def test_a_share_is_that_of_its_decimal_text():
     assert not exceeded(Tolerance(percent=0.1), 1, 1_000)
     assert exceeded(Tolerance(percent=0.1), 2, 1_000)
 
 
-def test_a_share_says_nothing_before_enough_is_done() -> None:
+def test_a_share_says_nothing_before_enough_is_done():
     assert MIN_SAMPLE == 100
     assert not exceeded(Tolerance(percent=5), 99, 99)
     assert exceeded(Tolerance(percent=5), 6, 100)
     assert exceeded(Tolerance(percent=5, min_sample=1), 1, 1)
 
 
-def test_only_what_is_certain_counts() -> None:
+def test_only_what_is_certain_counts():
     """Between the bounds of what is done, the larger makes the share, the smaller the sample."""
     assert not Tolerance(percent=5).exceeded(11, done_min=200, done_max=220)
     assert not Tolerance(percent=5).exceeded(90, done_min=99, done_max=200)
 
 
-def test_an_end_is_within_both_the_count_and_the_share() -> None:
+def test_an_end_is_within_both_the_count_and_the_share():
     both = Tolerance(count=1, percent=10)
 
     assert both.covers(1, of=20)
@@ -94,9 +93,7 @@ def test_an_end_is_within_both_the_count_and_the_share() -> None:
     failed=st.integers(0, 300),
     more=st.integers(0, 300),
 )
-def test_what_is_allowed_is_within_and_one_more_is_not(
-    count: int | None, percent: float | None, sample: int, failed: int, more: int
-) -> None:
+def test_what_is_allowed_is_within_and_one_more_is_not(count, percent, sample, failed, more):
     if count is None and percent is None:
         return
     tolerance, done = Tolerance(count, percent, sample), max(sample, failed + more)
@@ -124,6 +121,6 @@ def test_what_is_allowed_is_within_and_one_more_is_not(
         ({"count": 5, "min_sample": 10}, "min_sample belongs to a percent"),
     ],
 )
-def test_a_tolerance_that_says_nothing_is_refused(values: dict[str, Any], said: str) -> None:
+def test_a_tolerance_that_says_nothing_is_refused(values, said):
     with pytest.raises(InvalidRequest, match=said):
         Tolerance(**values).check()

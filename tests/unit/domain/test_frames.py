@@ -29,7 +29,7 @@ TTLS = st.integers(MIN_IDLE_TTL, MAX_LIFETIME)
 
 
 class TestOpening:
-    def test_a_frame_is_a_batch_of_as_many_items_as_envelopes(self) -> None:
+    def test_a_frame_is_a_batch_of_as_many_items_as_envelopes(self):
         frame = OpenFrame(
             size=3, source="a", destination="b", reply_to="https://sqs/a", ttl=90, user_key="mine"
         )
@@ -42,11 +42,11 @@ class TestOpening:
             metadata={"source": "a", "destination": "b", "reply_to": "https://sqs/a"},
         )
 
-    def test_names_that_were_not_given_are_left_out(self) -> None:
+    def test_names_that_were_not_given_are_left_out(self):
         assert OpenFrame(size=1).batch().metadata == {}
         assert OpenFrame(size=1, destination="b").batch().metadata == {"destination": "b"}
 
-    def test_a_frame_goes_stale_after_an_hour_and_a_lease_ends_after_30_seconds_unless_told(self) -> None:
+    def test_a_frame_goes_stale_after_an_hour_and_a_lease_ends_after_30_seconds_unless_told(self):
         assert OpenFrame(size=1).batch() == OpenBatch(kind=Kind.FRAME, size=1, idle_ttl=3_600, user_key="")
         assert ClaimEnvelopes([Ticket(7, 0)]).lease == 30
         assert Claim(Ticket(7, 0), Hold.CLAIMED, "7:g:0").until == 0
@@ -54,10 +54,10 @@ class TestOpening:
 
 
 class TestReading:
-    def test_answers_have_these_words(self) -> None:
+    def test_answers_have_these_words(self):
         assert [*Hold] == ["claimed", "leased", "done", "ended"]
 
-    def test_a_frame_shows_its_batch(self) -> None:
+    def test_a_frame_shows_its_batch(self):
         assert Frame.of(BATCH) == Frame(
             frame_id=7,
             state=State.CLOSED,
@@ -72,25 +72,25 @@ class TestReading:
 
 class TestMark:
     @given(now=TIMES, ttl=TTLS)
-    def test_a_frame_that_was_marked_shows_it(self, now: int, ttl: int) -> None:
+    def test_a_frame_that_was_marked_shows_it(self, now, ttl):
         assert is_marked(replace(BATCH, touched_at=mark_of(now, ttl), closed_idle_ttl=ttl))
 
     @given(now=TIMES, ttl=TTLS)
-    def test_activity_never_looks_like_a_mark(self, now: int, ttl: int) -> None:
+    def test_activity_never_looks_like_a_mark(self, now, ttl):
         assert not is_marked(replace(BATCH, touched_at=touched(now, ttl), closed_idle_ttl=ttl))
 
     @given(now=TIMES, ttl=TTLS, later=st.integers(0, 10**9))
-    def test_activity_after_a_mark_is_later_than_the_mark(self, now: int, ttl: int, later: int) -> None:
+    def test_activity_after_a_mark_is_later_than_the_mark(self, now, ttl, later):
         assert mark_of(now, ttl) < touched(now + later, ttl)
 
     @given(now=TIMES, ttl=TTLS)
-    def test_a_mark_takes_at_most_a_tenth_of_the_idle_time_away(self, now: int, ttl: int) -> None:
+    def test_a_mark_takes_at_most_a_tenth_of_the_idle_time_away(self, now, ttl):
         assert now - ttl * 100 <= mark_of(now, ttl) < now
 
-    def test_a_mark_is_one_millisecond_before_a_step(self) -> None:
+    def test_a_mark_is_one_millisecond_before_a_step(self):
         assert mark_of(NOW, 60) == touched(NOW, 60) - 1
 
-    def test_the_idle_time_of_the_present_state_counts(self) -> None:
+    def test_the_idle_time_of_the_present_state_counts(self):
         # Given a time that is a step of an open batch's idle time, and none of a closed one's
         marked = replace(BATCH, touched_at=10_000, open_idle_ttl=100, closed_idle_ttl=200)
 

@@ -22,7 +22,7 @@ def flipped(block: Block, bit: int) -> str:
     return f"{block.batch_id}:{UUID(int=UUID(block.group_id).int ^ 1 << bit)}"
 
 
-def test_the_sizes_of_ids_are_those_of_the_record() -> None:
+def test_the_sizes_of_ids_are_those_of_the_record():
     """Ids are stored and sent, so their form never changes; see docs/explanation/adr."""
     assert ids.MAX_BATCH_ID == (1 << 53) - 1
     assert ids.MAX_ITEMS == 1 << 40
@@ -31,14 +31,14 @@ def test_the_sizes_of_ids_are_those_of_the_record() -> None:
 
 
 class TestBatchIds:
-    def test_a_time_too_large_for_41_bits_begins_again(self) -> None:
+    def test_a_time_too_large_for_41_bits_begins_again(self):
         assert ids.batch_id(1_735_689_600_000 + 2**41 + 5, 7) == 5 << 12 | 7
 
-    def test_random_bits_beyond_12_are_dropped(self) -> None:
+    def test_random_bits_beyond_12_are_dropped(self):
         assert ids.batch_id(1_735_689_600_002, 4096 + 7) == 2 << 12 | 7
 
     @given(st.integers(1_735_689_600_000, 1_735_689_600_000 + 2**41 - 1), st.integers(0, 4095))
-    def test_order_by_time_and_stay_exact_in_json(self, now: int, bits: int) -> None:
+    def test_order_by_time_and_stay_exact_in_json(self, now, bits):
         batch = ids.batch_id(now, bits)
 
         assert 0 <= batch <= ids.MAX_BATCH_ID
@@ -48,36 +48,36 @@ class TestBatchIds:
         assert ids.made_at(batch) == now
 
     @given(batch_ids)
-    def test_read_back(self, batch: int) -> None:
+    def test_read_back(self, batch):
         assert ids.parse_batch_id(str(batch)) == batch
 
     @pytest.mark.parametrize(
         "text", ["", "-1", "+1", "01", " 1", "1 ", "1\n", "1.0", "1e3", "\uff11", "x", str(2**53), "9" * 40]
     )
-    def test_refuse_what_is_no_canonical_number_below_2_to_the_53(self, text: str) -> None:
+    def test_refuse_what_is_no_canonical_number_below_2_to_the_53(self, text):
         with pytest.raises(InvalidRequest, match="2\\^53"):
             ids.parse_batch_id(text)
 
     @given(batch_ids)
-    def test_have_a_uuid_form(self, batch: int) -> None:
+    def test_have_a_uuid_form(self, batch):
         text = ids.batch_uuid(batch)
 
         assert UUID(text).version == 8
         assert ids.parse_batch_uuid(text) == ids.parse_batch_uuid(text.upper()) == batch
 
-    def test_have_a_uuid_form_up_to_the_largest(self) -> None:
+    def test_have_a_uuid_form_up_to_the_largest(self):
         assert ids.batch_uuid(5) == "00000000-0000-8000-8000-000000000005"
         assert ids.parse_batch_uuid(ids.batch_uuid(ids.MAX_BATCH_ID)) == ids.MAX_BATCH_ID
 
     @given(batch_ids, st.integers(53, 127))
-    def test_refuse_a_uuid_that_was_not_issued(self, batch: int, bit: int) -> None:
+    def test_refuse_a_uuid_that_was_not_issued(self, batch, bit):
         other = str(UUID(int=UUID(ids.batch_uuid(batch)).int ^ 1 << bit))
 
         with pytest.raises(InvalidRequest):
             ids.parse_batch_uuid(other)
 
     @pytest.mark.parametrize("text", ["", "no", "{%s}", "urn:uuid:%s"])
-    def test_refuse_other_writings_of_a_uuid(self, text: str) -> None:
+    def test_refuse_other_writings_of_a_uuid(self, text):
         with pytest.raises(InvalidRequest):
             ids.parse_batch_uuid(text.replace("%s", ids.batch_uuid(5)))
 
@@ -90,13 +90,13 @@ class TestGroupIds:
             ((ids.MAX_BATCH_ID, ids.MAX_ITEMS - 1, 1), "ffffffff-ff00-8000-8006-a60897c1426c"),
         ],
     )
-    def test_stay_as_they_were_when_first_issued(self, block: tuple[int, int, int], group: str) -> None:
+    def test_stay_as_they_were_when_first_issued(self, block, group):
         """Messages on their way carry them, so a later version must issue and accept the same."""
         assert ids.issue(*block, SALT).group_id == group
         assert ids.parse_prefix(f"{block[0]}:{group}") == ids.issue(*block, SALT)
 
     @given(blocks)
-    def test_encode_their_range(self, block: Block) -> None:
+    def test_encode_their_range(self, block):
         parsed = ids.parse_prefix(block.prefix)
 
         assert parsed == block
@@ -105,7 +105,7 @@ class TestGroupIds:
         assert UUID(block.group_id).variant == "specified in RFC 4122"
 
     @given(blocks, st.integers(0, 127))
-    def test_are_refused_with_any_bit_flipped(self, block: Block, bit: int) -> None:
+    def test_are_refused_with_any_bit_flipped(self, block, bit):
         """The chance that a forged check is right is 2^-50."""
         try:
             forged = ids.parse_prefix(flipped(block, bit))
@@ -115,7 +115,7 @@ class TestGroupIds:
         assert not forged.genuine(SALT)
 
     @given(blocks)
-    def test_are_refused_for_another_batch_or_another_salt(self, block: Block) -> None:
+    def test_are_refused_for_another_batch_or_another_salt(self, block):
         assert not block._replace(batch_id=block.batch_id ^ 1).genuine(SALT)
         assert not block.genuine(bytes(16))
 
@@ -127,7 +127,7 @@ class TestGroupIds:
             *("5:00000000-0000-4000-8000-000000000001", "5:00000000-0000-8000-8000-000000000000"),
         ],
     )
-    def test_are_refused_unless_written_as_they_were_given(self, text: str) -> None:
+    def test_are_refused_unless_written_as_they_were_given(self, text):
         group = ids.issue(5, 0xABCDEF, 3, SALT).group_id
 
         with pytest.raises(InvalidItemId):
@@ -136,13 +136,13 @@ class TestGroupIds:
 
 class TestItemIds:
     @given(blocks, st.data())
-    def test_come_back_as_ordinals(self, block: Block, data: st.DataObject) -> None:
+    def test_come_back_as_ordinals(self, block, data):
         group = Group(block.batch_id, block.group_id, block.size)
         index = data.draw(st.integers(0, block.size - 1))
 
         assert ids.parse_item(group[index]) == (block, block.first + index)
 
-    def test_are_refused_without_any_colon(self) -> None:
+    def test_are_refused_without_any_colon(self):
         with pytest.raises(InvalidItemId, match="is not <batch id>:<group id>:<index>"):
             ids.parse_item("5")
 
@@ -154,9 +154,7 @@ class TestItemIds:
         ],
     )
     @pytest.mark.parametrize(("before", "after"), [([], []), (["0", "1"], []), (["0"], ["1", "y"])])
-    def test_are_refused_unless_their_index_is_canonical_and_in_range(
-        self, index: str, before: list[str], after: list[str]
-    ) -> None:
+    def test_are_refused_unless_their_index_is_canonical_and_in_range(self, index, before, after):
         block = ids.issue(5, 70, 10, SALT)
 
         with pytest.raises(InvalidItemId, match="whole number from 0 to 9,") as refused:
@@ -164,19 +162,19 @@ class TestItemIds:
 
         assert f"{block.prefix}:{index[:32]} " in str(refused.value)
 
-    def test_the_last_of_a_group_is_in_range(self) -> None:
+    def test_the_last_of_a_group_is_in_range(self):
         assert ids.parse_indices(ids.issue(5, 70, 10, SALT), ["9", "0"]) == [79, 70]
 
 
 class TestGroup:
     group = Group(5, ids.issue(5, 70, 10, SALT).group_id, 10)
 
-    def test_expands_lazily_to_all_its_ids(self) -> None:
+    def test_expands_lazily_to_all_its_ids(self):
         assert len(self.group) == 10
         assert list(self.group) == [f"{self.group.prefix}:{i}" for i in range(10)]
         assert next(iter(Group(5, "g", ids.MAX_COUNT))) == "5:g:0"
 
-    def test_is_a_sequence(self) -> None:
+    def test_is_a_sequence(self):
         assert self.group[-1] == f"{self.group.prefix}:9"
         assert list(self.group[2:4]) == [f"{self.group.prefix}:2", f"{self.group.prefix}:3"]
         assert self.group[2:8][1:-1:2] == self.group[3:7:2]

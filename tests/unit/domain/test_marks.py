@@ -1,7 +1,5 @@
 """Marks and the verdicts on them: what is left out takes its default, and verdicts add up."""
 
-from typing import Any
-
 import pytest
 
 from fanin.domain import limits
@@ -13,7 +11,6 @@ from fanin.domain.marks import (
     Failure,
     ItemRange,
     Malformed,
-    Mark,
     Marked,
     Receipt,
     batch_of,
@@ -27,13 +24,13 @@ from fanin.errors import InvalidItemId, InvalidRequest, OutcomeUnknown, Throttle
 BAD, BUSY, LOST = InvalidRequest("bad"), Throttled("busy"), OutcomeUnknown("lost")
 
 
-def test_what_is_left_out_takes_its_default() -> None:
+def test_what_is_left_out_takes_its_default():
     assert ItemRange("1:g") == ItemRange("1:g", start=0, stop=None)
     assert Failure("1:g:0") == Failure("1:g:0", "", None, 0, "", {})
     assert Receipt(1, "mine", State.OPEN) == Receipt(1, "mine", State.OPEN, False, 0, 0, (), 0, 0, 0)
 
 
-def test_equal_marks_are_one_in_a_set() -> None:
+def test_equal_marks_are_one_in_a_set():
     twice = [ItemRange("1:g", 0, 3), Count(1, 2), Failure("1:g:0", "broken"), Done("1:g:0", {"rows": 1})]
 
     assert len({*twice, *twice}) == 4
@@ -53,9 +50,7 @@ def test_equal_marks_are_one_in_a_set() -> None:
         (Done(None), 1, None),  # type: ignore[arg-type]
     ],
 )
-def test_a_mark_has_a_weight_and_is_for_one_batch_or_malformed(
-    mark: Mark, weighs: int, batch_id: int | None
-) -> None:
+def test_a_mark_has_a_weight_and_is_for_one_batch_or_malformed(mark, weighs, batch_id):
     assert (weight(mark), batch_of(mark)) == (weighs, batch_id)
 
 
@@ -69,7 +64,7 @@ def test_a_mark_has_a_weight_and_is_for_one_batch_or_malformed(
         Count(0, 1),
     ],
 )
-def test_a_mark_within_its_bounds_is_returned_as_it_is(mark: Mark) -> None:
+def test_a_mark_within_its_bounds_is_returned_as_it_is(mark):
     assert checked(mark) is mark
 
 
@@ -97,18 +92,18 @@ def test_a_mark_within_its_bounds_is_returned_as_it_is(mark: Mark) -> None:
         (Malformed(BAD), "bad"),
     ],
 )
-def test_a_mark_out_of_its_bounds_is_refused(mark: Any, why: str) -> None:
+def test_a_mark_out_of_its_bounds_is_refused(mark, why):
     with pytest.raises(InvalidRequest, match=why):
         checked(mark)
 
 
 @pytest.mark.parametrize("mark", [5, None, b"7:g:0", ["7:g:0"], Done(5), Failure(None), ItemRange(b"g")])  # type: ignore[arg-type]
-def test_what_has_no_text_for_an_id_is_no_mark(mark: object) -> None:
+def test_what_has_no_text_for_an_id_is_no_mark(mark):
     with pytest.raises(InvalidItemId):
         checked(mark)
 
 
-def test_values_of_an_item_may_be_bounded_higher() -> None:
+def test_values_of_an_item_may_be_bounded_higher():
     mark = Done("i", {"rows": MAX_VALUE + 1})
 
     assert checked(mark, MAX_VALUE + 1) is mark
@@ -117,7 +112,7 @@ def test_values_of_an_item_may_be_bounded_higher() -> None:
 class TestMarked:
     receipts = (Receipt(7, "", State.OPEN, first=1),)
 
-    def test_whole_gives_receipts_or_the_error_that_may_be_repeated_before_others(self) -> None:
+    def test_whole_gives_receipts_or_the_error_that_may_be_repeated_before_others(self):
         assert Marked(self.receipts).whole() == list(self.receipts)
         for marked, error in (
             (Marked(self.receipts, {0: BAD}, {2: BUSY}, {1: LOST}), Throttled),
@@ -127,15 +122,15 @@ class TestMarked:
             with pytest.raises(error):
                 marked.whole()
 
-    def test_names_all_that_is_not_settled_in_order(self) -> None:
+    def test_names_all_that_is_not_settled_in_order(self):
         assert list(Marked((), {4: BAD}, {2: BUSY}, {3: LOST}).unsettled) == [2, 3, 4]
 
-    def test_of_a_part_has_the_places_of_the_whole(self) -> None:
+    def test_of_a_part_has_the_places_of_the_whole(self):
         part = Marked(self.receipts, {0: BAD}, {1: BUSY}, {2: LOST})
 
         assert part.at([4, 8, 9, 5]) == Marked(self.receipts, {4: BAD}, {8: BUSY}, {9: LOST})
 
-    def test_of_several_requests_is_one(self) -> None:
+    def test_of_several_requests_is_one(self):
         one = Marked([Receipt(7, "", State.CLOSED, True, 3, 1, ("a",), 1, 2, 1)], {0: BAD}, {1: BUSY})
         two = Marked(
             [Receipt(8, "", State.OPEN), Receipt(7, "m", State.COMPLETE, False, 1, 1, ("b",), 1, 1, 1)],

@@ -83,7 +83,7 @@ EVENT = {
         ("n", [{"numeric": ["~", 7]}], None),
     ],
 )
-def test_a_field_matches_if_one_of_its_choices_does(field: str, choices: Any, expected: bool | None) -> None:
+def test_a_field_matches_if_one_of_its_choices_does(field, choices, expected):
     pattern = {"detail": {field: choices}}
     patterns.check(pattern)
     assert patterns.matches(pattern, EVENT) is expected
@@ -107,7 +107,7 @@ def test_a_field_matches_if_one_of_its_choices_does(field: str, choices: Any, ex
         ({"detail": {"rows": {"k": [1]}, "$or": [{"rows": {"v": ["y"]}}, {"n": [8]}]}}, False),
     ],
 )
-def test_all_fields_of_a_pattern_must_match(pattern: dict[str, Any], *, expected: bool) -> None:
+def test_all_fields_of_a_pattern_must_match(pattern, *, expected):
     assert patterns.matches(pattern, EVENT) is expected
 
 
@@ -124,12 +124,12 @@ def test_all_fields_of_a_pattern_must_match(pattern: dict[str, Any], *, expected
         {f"f{n}": {"$or": [{"a": [1]}, {"b": [1]}]} for n in range(10)},
     ],
 )
-def test_what_cannot_be_a_pattern_is_refused(pattern: Any) -> None:
+def test_what_cannot_be_a_pattern_is_refused(pattern):
     with pytest.raises(InvalidRequest, match="event pattern"):
         patterns.check(pattern)
 
 
-def test_verdicts_and_refusals_are_those_of_the_matcher_of_aws() -> None:
+def test_verdicts_and_refusals_are_those_of_the_matcher_of_aws():
     # Given patterns, events and verdicts of aws/event-ruler 337e8d99: cases of its own tests (Apache 2.0),
     # and edges that it was asked about; where a pattern is invalid, its words
     cases = json.loads(Path(__file__).with_name("event_ruler.json").read_text(encoding="utf-8"))
@@ -144,7 +144,7 @@ def test_verdicts_and_refusals_are_those_of_the_matcher_of_aws() -> None:
                 patterns.check_operators(pattern)
 
 
-def test_a_hostile_pattern_or_event_takes_no_time() -> None:
+def test_a_hostile_pattern_or_event_takes_no_time():
     # Given wildcards that nearly match a long text, lists within lists, and many elements to choose from
     deep: Any = "x"
     for _ in range(100_000):
@@ -175,13 +175,13 @@ def test_a_hostile_pattern_or_event_takes_no_time() -> None:
         ("name", {"anything-but": {"prefix": "a", "suffix": "b"}}),
     ],
 )
-def test_what_an_operator_cannot_take_is_neither_true_nor_false(field: str, operator: dict[str, Any]) -> None:
+def test_what_an_operator_cannot_take_is_neither_true_nor_false(field, operator):
     pattern = {"detail": {field: [operator]}}
     patterns.check(pattern)
     assert patterns.matches(pattern, EVENT) is None
 
 
-def test_fields_are_judged_as_deep_as_they_may_be_and_refused_beyond() -> None:
+def test_fields_are_judged_as_deep_as_they_may_be_and_refused_beyond():
     pattern: Any = ["x"]
     event: Any = "x"
     for _ in range(64):

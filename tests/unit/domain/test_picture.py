@@ -6,16 +6,16 @@ from fanin.domain.batch import Batch
 from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
 
 
-def test_a_cell_has_as_many_items_as_lie_between_its_bounds() -> None:
+def test_a_cell_has_as_many_items_as_lie_between_its_bounds():
     assert Cell(3, 12, 15, parts=3, done_min=0, done_max=3).size == 3
 
 
 @pytest.mark.parametrize("state", ItemState)
-def test_an_item_is_done_also_if_it_has_failed(state: ItemState) -> None:
+def test_an_item_is_done_also_if_it_has_failed(state):
     assert state.done == (state in {ItemState.DONE, ItemState.FAILED})
 
 
-def test_what_is_done_below_a_node_is_the_sum_of_its_parts() -> None:
+def test_what_is_done_below_a_node_is_the_sum_of_its_parts():
     batch = Batch(7, b"salt", 0, 0, 10**9, 60, 60)
     cells = (Cell(0, 0, 16, 4, 3, 16), Cell(1, 16, 32, 4, 16, 16))
     above = Picture(batch, 2, 0, 2, 32, 0, 32, cells=cells)

@@ -20,11 +20,11 @@ BATCH = Batch(
 
 
 @given(least=st.integers(0, 3), most=st.integers(0, 3))
-def test_progress_is_exact_when_its_bounds_meet(least: int, most: int) -> None:
+def test_progress_is_exact_when_its_bounds_meet(least, most):
     assert Progress(BATCH, least, most).exact is (least == most)
 
 
-def test_a_report_without_news_says_that_all_is_well_and_all_was_looked_at() -> None:
+def test_a_report_without_news_says_that_all_is_well_and_all_was_looked_at():
     pages = [Missing(()), Failures(()), Batches(())]
     assert [page.cursor for page in pages] == [None] * 3
     assert Expired() == Expired(batches=0, items=0)
@@ -32,7 +32,7 @@ def test_a_report_without_news_says_that_all_is_well_and_all_was_looked_at() -> 
     assert (verdict.disagreements, verdict.repaired, verdict.cursor) == ((), False, None)
 
 
-def test_verdicts_add_up_over_pages_and_end_with_the_last_row() -> None:
+def test_verdicts_add_up_over_pages_and_end_with_the_last_row():
     # Given three pages, of which the second was repaired and says something of the first again
     ended = replace(BATCH, state=State.COMPLETE)
     pages = [

@@ -26,7 +26,7 @@ SCATTERED = Scattered(BATCH, "c", received=0, failed=0, retries=0, max_retries=2
 
 
 @given(received=st.integers(0, 10), failed=st.integers(0, 10), missing=st.integers(0, 10))
-def test_each_recipient_replied_or_failed_or_is_missing(received: int, failed: int, missing: int) -> None:
+def test_each_recipient_replied_or_failed_or_is_missing(received, failed, missing):
     batch = replace(BATCH, items=received + failed + missing)
     scattered = replace(SCATTERED, batch=batch, received=received, failed=failed)
 
@@ -35,7 +35,7 @@ def test_each_recipient_replied_or_failed_or_is_missing(received: int, failed: i
 
 
 @pytest.mark.parametrize("state", State)
-def test_it_is_starting_while_its_batch_is_open_and_ready_when_its_batch_has_ended(state: State) -> None:
+def test_it_is_starting_while_its_batch_is_open_and_ready_when_its_batch_has_ended(state):
     scattered = replace(SCATTERED, batch=replace(BATCH, state=state))
 
     assert scattered.starting is (state is State.OPEN)
@@ -46,17 +46,17 @@ def test_it_is_starting_while_its_batch_is_open_and_ready_when_its_batch_has_end
     ("first", "late", "duplicate"),
     [(True, False, False), (False, True, False), (False, False, True)],
 )
-def test_a_reply_is_the_first_or_late_or_a_duplicate(*, first: bool, late: bool, duplicate: bool) -> None:
+def test_a_reply_is_the_first_or_late_or_a_duplicate(*, first, late, duplicate):
     for different in (True, False):
         receipt = ReplyReceipt("7:g:0", 7, State.CLOSED, first=first, late=late, different=different)
         assert receipt.duplicate is duplicate
 
 
-def test_an_upload_is_of_bytes_unless_told() -> None:
+def test_an_upload_is_of_bytes_unless_told():
     assert ClaimCheckRequest("7:g:0", 1).content_type == "application/octet-stream"
 
 
-def test_what_is_left_out_takes_its_default() -> None:
+def test_what_is_left_out_takes_its_default():
     """A scatter waits two minutes for all, and sends twice more."""
     scatter = Scatter("x")
     assert (scatter.timeout, scatter.max_retries, scatter.quorum, scatter.topic) == (120, 2, None, None)

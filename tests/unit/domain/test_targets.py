@@ -30,11 +30,11 @@ from fanin.errors import InvalidRequest
         (When.FAILED, False, True),
     ],
 )
-def test_a_target_hears_of_the_ends_that_it_asked_for(when: When, succeeded: bool, wanted: bool) -> None:
+def test_a_target_hears_of_the_ends_that_it_asked_for(when, succeeded, wanted):
     assert Target(TargetType.SQS, when).wants(succeeded) is wanted
 
 
-def test_what_is_told_early_is_told_of_no_end() -> None:
+def test_what_is_told_early_is_told_of_no_end():
     early = [when for when in When if when.early]
 
     assert early == [When.FAILING, When.WAITING, When.PROGRESS]
@@ -54,18 +54,18 @@ def test_what_is_told_early_is_told_of_no_end() -> None:
         ),
     ],
 )
-def test_where_a_target_points_is_shown_masked(target: Target, shown: str) -> None:
+def test_where_a_target_points_is_shown_masked(target, shown):
     assert target.to == shown
     # And a log that prints the value itself shows nothing either
     secret = next(value for name in FIELD.values() if (value := getattr(target, name)))
     assert secret not in repr(target)
 
 
-def test_what_is_settled_needs_no_more_jobs() -> None:
+def test_what_is_settled_needs_no_more_jobs():
     assert {state for state in TargetState if state.settled} == {TargetState.DELIVERED, TargetState.SKIPPED}
 
 
-def test_each_type_says_where_it_is_in_one_field() -> None:
+def test_each_type_says_where_it_is_in_one_field():
     assert set(FIELD) == set(TargetType)
     assert len(set(FIELD.values())) == len(FIELD)
 
@@ -84,7 +84,7 @@ HOSTS = "hooks.example.com, *.example.org, api.example.net:8443, localhost:*"
         ("https://0xcafe.example.org/x", WebhookUrl("0xcafe.example.org", 443, "/x")),
     ],
 )
-def test_a_url_of_an_allowed_host_is_read(url: str, place: WebhookUrl) -> None:
+def test_a_url_of_an_allowed_host_is_read(url, place):
     assert parse_url(url, HOSTS) == place
 
 
@@ -125,20 +125,20 @@ def test_a_url_of_an_allowed_host_is_read(url: str, place: WebhookUrl) -> None:
         ("https://hooks.example.com/" + "x" * 2_048, "1 to 2048"),
     ],
 )
-def test_any_other_url_is_refused_and_the_message_says_why(url: str, why: str) -> None:
+def test_any_other_url_is_refused_and_the_message_says_why(url, why):
     with pytest.raises(InvalidRequest, match=why) as refused:
         parse_url(url, HOSTS)
     assert "pass" not in str(refused.value).replace("password", "")
 
 
-def test_without_a_setting_no_host_is_allowed_and_in_memory_each_is() -> None:
+def test_without_a_setting_no_host_is_allowed_and_in_memory_each_is():
     with pytest.raises(InvalidRequest, match="not allowed"):
         parse_url("https://hooks.example.com/x", "")
     assert parse_url("https://any.example:81/x", EVERY_HOST).port == 81
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111"])
-def test_public_addresses_are_accepted(address: str) -> None:
+def test_public_addresses_are_accepted(address):
     assert is_public(address)
 
 
@@ -172,10 +172,10 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("address", REFUSED)
-def test_addresses_that_lead_inside_are_refused(address: str) -> None:
+def test_addresses_that_lead_inside_are_refused(address):
     assert not is_public(address)
 
 
-def test_a_stack_on_this_machine_accepts_this_machine_and_nothing_else_inside() -> None:
+def test_a_stack_on_this_machine_accepts_this_machine_and_nothing_else_inside():
     accepted = {address for address in REFUSED if is_public(address, loopback=True)}
     assert accepted == {"127.0.0.1", "127.9.9.9", "::1"}

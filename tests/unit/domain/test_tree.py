@@ -36,7 +36,7 @@ def items_below(tree: Tree, mark: Bits) -> list[tuple[int, int]]:
 
 class TestCover:
     @given(ranges())
-    def test_covers_the_range_and_nothing_else(self, case: tuple[Tree, int, int, int]) -> None:
+    def test_covers_the_range_and_nothing_else(self, case):
         tree, n, start, stop = case
 
         parts = sorted(part for mark in tree.cover(start, stop, n) for part in items_below(tree, mark))
@@ -49,9 +49,7 @@ class TestCover:
         assert at == stop
 
     @given(ranges())
-    def test_marks_bits_of_at_most_two_words_a_level_lowest_first_and_none_above_the_root(
-        self, case: tuple[Tree, int, int, int]
-    ) -> None:
+    def test_marks_bits_of_at_most_two_words_a_level_lowest_first_and_none_above_the_root(self, case):
         tree, n, start, stop = case
 
         marks = list(tree.cover(start, stop, n))
@@ -63,14 +61,14 @@ class TestCover:
         assert len({(mark.level, mark.number) for mark in marks}) == len(marks)
         assert all(0 < mark.mask <= tree.full for mark in marks)
 
-    def test_a_whole_batch_of_a_million_is_few_words(self) -> None:
+    def test_a_whole_batch_of_a_million_is_few_words(self):
         assert len(list(Tree().cover(0, 10**6, 10**6))) <= 4
         assert len(list(Tree().cover(0, 10**9, 10**9))) <= 5
 
 
 class TestShape:
     @given(widths, sizes)
-    def test_the_root_is_the_lowest_word_that_covers_everything(self, width: int, n: int) -> None:
+    def test_the_root_is_the_lowest_word_that_covers_everything(self, width, n):
         tree = Tree(width)
 
         root = tree.root_level(n)
@@ -79,11 +77,11 @@ class TestShape:
         assert root == 0 or tree.span(root - 1) < n
         assert tree.last(root, n) == 0
 
-    def test_an_empty_batch_has_its_root_at_the_bottom(self) -> None:
+    def test_an_empty_batch_has_its_root_at_the_bottom(self):
         assert Tree().root_level(0) == 0
 
     @pytest.mark.parametrize("width", SMALL)
-    def test_residue_has_the_bits_of_children_that_do_not_exist(self, width: int) -> None:
+    def test_residue_has_the_bits_of_children_that_do_not_exist(self, width):
         tree = Tree(width)
         for n in range(1, 80):
             children = n
@@ -96,9 +94,7 @@ class TestShape:
                 children = words
 
     @given(widths, sizes, st.integers(0, 6), st.data())
-    def test_children_are_the_pending_ones_that_exist(
-        self, width: int, n: int, level: int, data: st.DataObject
-    ) -> None:
+    def test_children_are_the_pending_ones_that_exist(self, width, n, level, data):
         tree = Tree(width)
         level = min(level, tree.root_level(n))
         number = data.draw(st.integers(0, tree.last(level, n)))
@@ -113,20 +109,18 @@ class TestShape:
     @pytest.mark.parametrize(
         ("level", "mask", "items"), [(0, 0b1011, 3), (1, 0b1, 4), (1, 0b110, 8), (2, 0b1000, 16), (2, 0, 0)]
     )
-    def test_a_bit_stands_for_as_many_items_as_the_word_below_it(
-        self, level: int, mask: int, items: int
-    ) -> None:
+    def test_a_bit_stands_for_as_many_items_as_the_word_below_it(self, level, mask, items):
         assert Tree(4).below(level, mask) == items
 
-    def test_a_word_has_64_bits_in_production(self) -> None:
+    def test_a_word_has_64_bits_in_production(self):
         assert Tree().width == 64
 
 
 class TestMayBeLast:
     @pytest.mark.parametrize("width", SMALL)
     def test_is_true_exactly_if_the_word_is_done_or_only_waits_for_its_last_child_at_some_size_yet_to_come(
-        self, width: int
-    ) -> None:
+        self, width
+    ):
         tree = Tree(width)
         reach = width**3 + width
         for level in (0, 1, 2):
@@ -147,7 +141,7 @@ class TestMayBeLast:
                         assert tree.may_be_last(level, number, word, at_least) is expected
 
     @given(widths, sizes, sizes, st.integers(0, 5))
-    def test_never_misses_the_edge(self, width: int, n: int, seen: int, level: int) -> None:
+    def test_never_misses_the_edge(self, width, n, seen, level):
         """Whatever size a process saw before, the done word of the edge is one that it looks at again."""
         tree = Tree(width)
         seen = min(n, seen)
@@ -161,9 +155,7 @@ class TestMayBeLast:
 
 class TestAllDone:
     @given(widths, sizes, st.data())
-    def test_is_true_exactly_if_nothing_but_the_last_words_is_left_to_carry_up(
-        self, width: int, n: int, data: st.DataObject
-    ) -> None:
+    def test_is_true_exactly_if_nothing_but_the_last_words_is_left_to_carry_up(self, width, n, data):
         """An open tree carries up words that are 0 alone; its last words stay below pending bits."""
         tree = Tree(width)
         n = n % width**4 + 1
@@ -186,7 +178,7 @@ class TestAllDone:
 
 class TestMarks:
     @given(widths, st.lists(st.integers(0, 2**40)))
-    def test_group_items_by_word(self, width: int, ordinals: list[int]) -> None:
+    def test_group_items_by_word(self, width, ordinals):
         masks = Tree(width).masks(ordinals)
 
         found = {number * width + bit for number, mask in masks.items() for bit in positions(mask)}
@@ -196,7 +188,7 @@ class TestMarks:
 
 class TestRuns:
     @given(st.sets(st.integers(0, 60)))
-    def test_join_neighbours(self, ordinals: set[int]) -> None:
+    def test_join_neighbours(self, ordinals):
         found = list(runs(sorted(ordinals)))
 
         assert [i for start, stop in found for i in range(start, stop)] == sorted(ordinals)
@@ -208,21 +200,21 @@ class TestRuns:
     st.lists(st.one_of(st.sampled_from([0, 1, 1 << 63, 2**64 - 1]), st.integers(0, 2**64 - 1)), max_size=5),
     st.sets(st.integers(0, 4)),
 )
-def test_runs_of_masks_are_those_of_their_ordinals(masks: list[int], left_out: set[int]) -> None:
+def test_runs_of_masks_are_those_of_their_ordinals(masks, left_out):
     words = [(64 * number, mask) for number, mask in enumerate(masks) if number not in left_out]
     ordinals = [first + bit for first, mask in words for bit in positions(mask)]
     assert list(runs_of_masks(words)) == list(runs(ordinals))
 
 
 @given(st.integers(0, 2**64 - 1))
-def test_positions_are_those_of_the_bits(mask: int) -> None:
+def test_positions_are_those_of_the_bits(mask):
     assert sum(1 << position for position in positions(mask)) == mask
     assert list(positions(mask)) == sorted(positions(mask))
 
 
 class TestSize:
     @given(widths, sizes, st.integers(0, 4))
-    def test_counts_the_items_that_exist(self, width: int, n: int, level: int) -> None:
+    def test_counts_the_items_that_exist(self, width, n, level):
         tree = Tree(width)
         last = tree.last(level, n)
 
@@ -233,9 +225,7 @@ class TestSize:
 
 class TestAncestors:
     @given(widths, sizes, st.data())
-    def test_are_the_bits_above_the_word_up_to_the_root(
-        self, width: int, n: int, data: st.DataObject
-    ) -> None:
+    def test_are_the_bits_above_the_word_up_to_the_root(self, width, n, data):
         tree = Tree(width)
         number = data.draw(st.integers(0, tree.last(0, n)))
 
@@ -248,9 +238,7 @@ class TestAncestors:
         assert not above or above[-1].number == 0
 
     @given(widths, sizes, st.data())
-    def test_of_a_higher_word_are_those_of_its_first_word_of_level_0_that_lie_above_it(
-        self, width: int, n: int, data: st.DataObject
-    ) -> None:
+    def test_of_a_higher_word_are_those_of_its_first_word_of_level_0_that_lie_above_it(self, width, n, data):
         tree = Tree(width)
         level = data.draw(st.integers(0, tree.root_level(n)))
         number = data.draw(st.integers(0, tree.last(level, n)))
@@ -260,9 +248,7 @@ class TestAncestors:
         assert list(above) == list(tree.ancestors(number * width**level, n))[level:]
 
     @given(st.sampled_from([2, 4, 64]), st.integers(0, 3), st.integers(0, 10_000))
-    def test_begin_with_the_parent_s_bit_which_stands_for_the_items_of_the_word(
-        self, width: int, level: int, number: int
-    ) -> None:
+    def test_begin_with_the_parent_s_bit_which_stands_for_the_items_of_the_word(self, width, level, number):
         tree = Tree(width)
 
         parent = tree.parent(level, number)

@@ -41,19 +41,19 @@ class TestFollowInstance:
         (record,) = caplog.records
         assert (record.event_id, record.code) == ("e7", code)
 
-    def test_other_errors_are_raised_so_that_the_event_is_delivered_again(self, services: Services) -> None:
+    def test_other_errors_are_raised_so_that_the_event_is_delivered_again(self, services):
         with pytest.raises(KeyError):
             bus.follow_instance({"id": "e1"}, services.directory, refused)
 
 
 class TestRegistrarRun:
-    def test_what_it_could_not_check_is_logged_with_its_place(self, caplog) -> None:
+    def test_what_it_could_not_check_is_logged_with_its_place(self, caplog):
         bus.report_unchecked("cars/a", KeyError("channel"))
         (record,) = caplog.records
         assert record.place == "cars/a"
         assert record.exc_info is not None
 
-    def test_a_run_that_checked_everything_succeeds_and_another_fails(self) -> None:
+    def test_a_run_that_checked_everything_succeeds_and_another_fails(self):
         bus.require_checked(Swept(seen=3, over=1, more=True))
         with pytest.raises(bus.Unchecked, match="2 registrations or topics could not be checked"):
             bus.require_checked(Swept(seen=3, failed=2))

@@ -1,7 +1,6 @@
 """How much time an invocation has left for work."""
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,11 +13,11 @@ from fanin.entry.observe import observed
 from fanin.errors import Throttled
 
 
-def test_outside_of_an_invocation_there_is_no_limit() -> None:
+def test_outside_of_an_invocation_there_is_no_limit():
     assert Invocation().seconds_left() == math.inf
 
 
-def test_work_ends_before_the_invocation_does() -> None:
+def test_work_ends_before_the_invocation_does():
     now = [100.0]
     invocation = Invocation(lambda: now[0])
     invocation.begin(30)
@@ -52,7 +51,7 @@ def test_the_longest_attempt_that_a_client_of_the_tables_begins_ends_before_the_
         INVOCATION.end()
 
 
-def test_work_that_has_begun_may_go_on_when_no_other_may_begin() -> None:
+def test_work_that_has_begun_may_go_on_when_no_other_may_begin():
     now = [0.0]
     invocation = Invocation(lambda: now[0])
     invocation.begin(30)
@@ -64,20 +63,20 @@ def test_work_that_has_begun_may_go_on_when_no_other_may_begin() -> None:
     assert invocation.seconds_for_requests() == math.inf
 
 
-def test_a_take_that_waits_as_long_as_it_may_can_still_read_what_it_received() -> None:
+def test_a_take_that_waits_as_long_as_it_may_can_still_read_what_it_received():
     """The API answers within 30 seconds, of which a take may wait for 20."""
     invocation = Invocation(lambda: 0.0)
     invocation.begin(30)
     assert invocation.seconds_for_requests() > limits.MAX_WAIT + SIFT_MS / 1000
 
 
-def test_a_short_invocation_works_for_two_thirds_of_its_time() -> None:
+def test_a_short_invocation_works_for_two_thirds_of_its_time():
     invocation = Invocation(lambda: 0.0)
     invocation.begin(3)
     assert invocation.seconds_left() == 2
 
 
-def test_a_handler_knows_its_time_and_leaves_none_behind(context: SimpleNamespace) -> None:
+def test_a_handler_knows_its_time_and_leaves_none_behind(context):
     seen: list[float] = []
 
     @observed

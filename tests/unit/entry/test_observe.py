@@ -21,7 +21,7 @@ def batch(ledger: LedgerService) -> Batch:
     return ledger.open(OpenBatch())
 
 
-def test_a_count_of_zero_is_left_out_and_a_gauge_of_zero_is_not(measured) -> None:
+def test_a_count_of_zero_is_left_out_and_a_gauge_of_zero_is_not(measured):
     observe.count("Some", 0)
     observe.count("Some", 2)
     observe.count("Some")
@@ -29,7 +29,7 @@ def test_a_count_of_zero_is_left_out_and_a_gauge_of_zero_is_not(measured) -> Non
     assert measured() == {"Some": [3.0], "Depth": [0.0]}
 
 
-def test_receipts_are_counted_by_what_they_did(measured) -> None:
+def test_receipts_are_counted_by_what_they_did(measured):
     observe.count_receipts(
         [Receipt(7, "", State.OPEN, first=3, duplicates=("a", "b")), Receipt(8, "", State.COMPLETE, late=4)]
     )
@@ -59,7 +59,7 @@ def log(monkeypatch) -> Callable[[], list[dict[str, Any]]]:
 
 
 class TestObserved:
-    def test_a_handler_answers_as_before_and_its_metrics_are_written(self, context, capsys) -> None:
+    def test_a_handler_answers_as_before_and_its_metrics_are_written(self, context, capsys):
         @observe.observed
         def handler(event: dict[str, Any], context: Any) -> Any:
             observe.count("Some", event["n"])
@@ -70,7 +70,7 @@ class TestObserved:
         assert written["Some"] == [4.0]
         assert observe.metrics.metric_set == {}
 
-    def test_metrics_are_written_even_if_the_handler_raises(self, context, capsys) -> None:
+    def test_metrics_are_written_even_if_the_handler_raises(self, context, capsys):
         @observe.observed
         def handler(event: dict[str, Any], context: Any) -> Any:
             observe.count("Some")
@@ -90,7 +90,7 @@ class TestObserved:
             handler(event, SimpleNamespace(**{**vars(context), "aws_request_id": request}))
         assert [(line["correlation_id"], line.get("extra")) for line in log()] == [("r1", 1), ("r2", None)]
 
-    def test_a_sample_of_the_invocations_logs_a_line(self, context, log, monkeypatch) -> None:
+    def test_a_sample_of_the_invocations_logs_a_line(self, context, log, monkeypatch):
         # Given handlers that log nothing, half of them in the sample
         @observe.observed
         def handler(event: dict[str, Any], context: Any) -> None: ...
@@ -108,7 +108,7 @@ class TestObserved:
         assert 70 < len(set(lines)) < 130
         assert len(lines) == 2 * len(set(lines))
 
-    def test_without_a_sample_nothing_is_written_for_nothing(self, context, log, capsys) -> None:
+    def test_without_a_sample_nothing_is_written_for_nothing(self, context, log, capsys):
         @observe.observed
         def handler(event: dict[str, Any], context: Any) -> None:
             observe.count("Some", 0)

@@ -1,13 +1,12 @@
 """The ack queue and the dead-letter queues."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from fanin import names
-from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import RetryRow
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
@@ -96,7 +95,7 @@ def test_a_window_of_messages_is_one_write_for_each_word(ledger, memory, group):
     assert memory.accesses.writes["words.clear"] - before <= 2
 
 
-def test_a_message_may_carry_everything(ledger: LedgerService, group: Group) -> None:
+def test_a_message_may_carry_everything(ledger, group):
     counted = ledger.open(OpenBatch(mode="estimated")).batch_id
     ledger.add(counted, 5)
     span = {"group": group.prefix, "from": 10, "to": 20}
@@ -127,7 +126,7 @@ class TestPoison:
         assert ledger.status(group.batch_id, exact=True).done_min == 9
         assert measured()[names.METRIC_PARKED] == [1.0]
 
-    def test_comes_again_while_it_cannot_be_parked(self, ledger: LedgerService, group: Group) -> None:
+    def test_comes_again_while_it_cannot_be_parked(self, ledger, group):
         assert acknowledged(event(of(group[0]), "nonsense"), ledger, refuse) == ["m1"]
         assert ledger.status(group.batch_id, exact=True).done_min == 1
 
@@ -182,7 +181,7 @@ class TestRefusedMarks:
         assert parked == [("m0", of("one", "two")), ("m0", of(7)), ("m1", of("one"))]
         assert ledger.status(estimated.batch_id).batch.acked == 2
 
-    def test_one_that_cannot_be_parked_is_put_back_alone(self, ledger: LedgerService, group: Group) -> None:
+    def test_one_that_cannot_be_parked_is_put_back_alone(self, ledger, group):
         back: list[Any] = []
         messages = event(of(group[0], "one"), of(group[1]))
         put_back = lambda message, _: back.append(json.loads(message["body"]))  # noqa: E731
@@ -191,7 +190,7 @@ class TestRefusedMarks:
         assert acknowledged(messages, ledger, refuse, put_back=lambda *_: refuse(None)) == ["m0"]
         assert ledger.status(group.batch_id, exact=True).done_min == 2
 
-    def test_each_has_its_error(self, ledger: LedgerService, group: Group) -> None:
+    def test_each_has_its_error(self, ledger, group):
         handled = acknowledge(event(of("one", 7, {"batch_id": 5, "count": 1}, group[0]))["Records"], ledger)
         assert [type(error) for _, error in handled.refused] == [InvalidItemId, InvalidRequest, BatchNotFound]
         attributes = [message["messageAttributes"][names.REASON_ATTRIBUTE] for message, _ in handled.refused]
@@ -199,7 +198,7 @@ class TestRefusedMarks:
             *("invalid-item-id", "invalid-request", "batch-not-found")
         ]
 
-    def test_the_error_of_a_mark_can_be_sent(self, ledger: LedgerService) -> None:
+    def test_the_error_of_a_mark_can_be_sent(self, ledger):
         item = "x" * 90 + "\ud83d\x00\uffff" + "y" * 2_000
         ((message, _),) = acknowledge(event(of(item))["Records"], ledger).refused
         said = message["messageAttributes"][names.REASON_ATTRIBUTE]["stringValue"]
@@ -234,8 +233,8 @@ class TestOverload:
         assert measured()[names.METRIC_POSTPONED] == [4.0]
 
     def test_a_message_left_in_part_is_put_back_with_what_is_left_and_one_bad_mark_is_parked(
-        self, ledger: LedgerService, memory: Memory, batch: Batch, measured: Any
-    ) -> None:
+        self, ledger, memory, batch, measured
+    ):
         # Given a message with marks of two words, of which one is throttled, and a bad one
         group = ledger.add(batch.batch_id, 128)
         torn, span = {"failed": group[65], "reason": "torn"}, {"group": group.prefix, "from": 70, "to": 72}
@@ -293,8 +292,8 @@ class TestEstimated:
         return ledger.status(group.batch_id).batch.acked
 
     def test_what_is_left_of_a_message_does_not_bring_back_what_was_counted(
-        self, ledger: LedgerService, memory: Memory, group: Group, estimated: Group
-    ) -> None:
+        self, ledger, memory, group, estimated
+    ):
         throttle_word(memory, 1)
         put_back = Moved()
         body = of({"failed": estimated[0]}, group[0])
@@ -312,8 +311,8 @@ class TestEstimated:
         ids=["item", "failure", "range"],
     )
     def test_marks_of_which_nobody_knows_are_parked_and_the_others_marked(
-        self, memory: Memory, ledger: LedgerService, group: Group, estimated: Group, named: Callable[..., Any]
-    ) -> None:
+        self, memory, ledger, group, estimated, named
+    ):
         # Given a message that names an item of an estimated batch, and a lost answer to its count
         parked = Moved()
         LostAnswers(memory).lose("batches.count")
@@ -361,7 +360,7 @@ def test_a_defect_that_one_call_brings_out_spares_the_others(ledger, batch, monk
     assert ledger.status(batch.batch_id, exact=True).done_min == 15_000
 
 
-def test_a_window_with_more_ids_than_a_call_may_carry_is_cut(ledger: LedgerService, batch: Batch) -> None:
+def test_a_window_with_more_ids_than_a_call_may_carry_is_cut(ledger, batch):
     group = ledger.add(batch.batch_id, 25_000)
     bodies = [of(*group[start : start + 4_000]) for start in range(0, 25_000, 4_000)]
     assert acknowledged(event(*bodies), ledger) == []
@@ -383,7 +382,7 @@ def letter(item: str | None, name: str, *, source: bool = True) -> dict[str, Any
     }
 
 
-def test_a_dead_letter_fails_its_item_and_the_batch_ends(ledger: LedgerService, batch: Batch) -> None:
+def test_a_dead_letter_fails_its_item_and_the_batch_ends(ledger, batch):
     # Given a closed batch of two items
     group = ledger.add(batch.batch_id, 2)
     ledger.close(batch.batch_id)
@@ -399,7 +398,7 @@ def test_a_dead_letter_fails_its_item_and_the_batch_ends(ledger: LedgerService, 
     assert failure.reason == "dead letter: received 4 times from work"
 
 
-def test_a_dead_letter_that_nobody_can_handle_is_parked(ledger: LedgerService, group: Group, caplog) -> None:
+def test_a_dead_letter_that_nobody_can_handle_is_parked(ledger, group, caplog):
     parked: list[Any] = []
     dead = {"Records": [letter(None, "d1"), letter("nonsense", "d2"), letter(group[0], "d3", source=False)]}
 
@@ -410,7 +409,7 @@ def test_a_dead_letter_that_nobody_can_handle_is_parked(ledger: LedgerService, g
     assert "private" not in caplog.text
 
 
-def test_a_dead_letter_never_fails_an_item_that_was_done(ledger: LedgerService, batch: Batch) -> None:
+def test_a_dead_letter_never_fails_an_item_that_was_done(ledger, batch):
     """By id, by a range that marked a word above, or in a batch that has ended."""
     group, other = ledger.add(batch.batch_id, 5_000), ledger.add(batch.batch_id, 1)
     ended = ledger.open(OpenBatch()).batch_id
@@ -474,7 +473,7 @@ def test_the_dead_letter_of_a_buffer_frees_its_slot_and_is_kept(ledger, memory, 
 
 
 class TestMessagesOfFailures:
-    def test_a_queue_may_keep_reasons_alone(self, ledger: LedgerService, group: Group) -> None:
+    def test_a_queue_may_keep_reasons_alone(self, ledger, group):
         dead_lettered({"Records": [letter(group[1], "d1")]}, ledger, keep=lambda _: Keep.REASON)
 
         found = ledger.failure(group.batch_id, 1)
@@ -487,7 +486,7 @@ class TestMessagesOfFailures:
         assert dead_lettered({"Records": [letter(group[1], "d1")]}, ledger, keep=busy) == ["d1"]
         assert ledger.failures(group.batch_id).failures == ()
 
-    def test_windows_hold_no_more_bytes_than_a_call_takes(self, ledger: LedgerService, group: Group) -> None:
+    def test_windows_hold_no_more_bytes_than_a_call_takes(self, ledger, group):
         letters = [letter(group[n], f"d{n}") | {"body": "x" * 1_000_000} for n in range(6)]
 
         assert dead_lettered({"Records": letters}, ledger) == []

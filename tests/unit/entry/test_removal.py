@@ -76,7 +76,7 @@ def followed(event: dict[str, Any], leftovers: Recorded) -> dict[str, str]:
     return told
 
 
-def test_a_stack_that_is_deleted_takes_everything_along() -> None:
+def test_a_stack_that_is_deleted_takes_everything_along():
     leftovers = Recorded(deleting=True)
 
     told = followed(request("Delete", PhysicalResourceId="mine"), leftovers)
@@ -92,20 +92,20 @@ def test_a_stack_that_is_deleted_takes_everything_along() -> None:
 
 
 @pytest.mark.parametrize(("kind", "deleting"), [("Create", False), ("Delete", False), ("Create", True)])
-def test_nothing_is_deleted_while_the_stack_stays(kind: str, deleting: bool) -> None:
+def test_nothing_is_deleted_while_the_stack_stays(kind, deleting):
     """An update that sets ``removal`` back to ``retain`` deletes the resource, and must not delete data."""
     leftovers = Recorded(deleting=deleting)
     assert followed(request(kind), leftovers)["Status"] == "SUCCESS"
     assert leftovers.asked == []
 
 
-def test_a_limit_that_an_update_takes_back_is_lifted_and_nothing_is_deleted() -> None:
+def test_a_limit_that_an_update_takes_back_is_lifted_and_nothing_is_deleted():
     leftovers = Recorded(deleting=False)
     assert followed(request("Update"), leftovers)["Status"] == "SUCCESS"
     assert leftovers.asked == [("limits", "words", "MaxWriteRequestUnits")]
 
 
-def test_the_resource_keeps_its_id_when_it_is_updated() -> None:
+def test_the_resource_keeps_its_id_when_it_is_updated():
     """With another id CloudFormation would delete the one before."""
     ids = [followed(request("Create"), Recorded(deleting=False))["PhysicalResourceId"]]
     update = request("Update", {"Buckets": []}, PhysicalResourceId=ids[0])
@@ -113,7 +113,7 @@ def test_the_resource_keeps_its_id_when_it_is_updated() -> None:
     assert ids == ["Leftovers"] * 2
 
 
-def test_what_could_not_be_deleted_is_told() -> None:
+def test_what_could_not_be_deleted_is_told():
     told = followed(
         request("Delete"), Recorded(deleting=True, error=Throttled("the time is up " + "x" * 5_000))
     )
@@ -122,7 +122,7 @@ def test_what_could_not_be_deleted_is_told() -> None:
     assert len(told["Reason"]) == 1_000
 
 
-def test_the_answer_is_put_without_a_type_as_the_signature_of_the_url_wants() -> None:
+def test_the_answer_is_put_without_a_type_as_the_signature_of_the_url_wants():
     # Given CloudFormation's end of the line
     got: list[tuple[str | None, bytes]] = []
 
@@ -146,7 +146,7 @@ def test_the_answer_is_put_without_a_type_as_the_signature_of_the_url_wants() ->
     assert json.loads(body)["Status"] == "SUCCESS"
 
 
-def test_an_application_is_stopped_before_its_bucket_is_emptied() -> None:
+def test_an_application_is_stopped_before_its_bucket_is_emptied():
     leftovers = Recorded(deleting=True)
     followed(request("Delete", {"Application": "00f1", "Buckets": ["jobs"]}), leftovers)
     assert leftovers.asked == [("application", "00f1"), ("bucket", "jobs")]

@@ -52,8 +52,8 @@ class TestJobs:
         assert [record.message_id for record in caplog.records] == ["bad", "odd"]
 
     def test_a_job_of_a_scatter_that_is_gone_is_done(
-        self, services: Services, memory: Memory, scattered: Scattered, monkeypatch, measured
-    ) -> None:
+        self, services, memory, scattered, monkeypatch, measured
+    ):
         def gone(*_args: Any) -> None:
             raise BatchGone("long ago")
 

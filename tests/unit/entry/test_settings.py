@@ -31,7 +31,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("setting", "variable"), TEXTS.items())
-def test_a_setting_is_its_variable_and_a_missing_one_names_it(setting: str, variable: str) -> None:
+def test_a_setting_is_its_variable_and_a_missing_one_names_it(setting, variable):
     assert getattr(Settings({variable: "there"}), setting) == "there"
     for environment in ({}, {variable: ""}):
         with pytest.raises(NotConfigured, match=variable):
@@ -47,7 +47,7 @@ def test_a_setting_is_its_variable_and_a_missing_one_names_it(setting: str, vari
         ("kms_key_arn", names.ENV_KMS_KEY_ARN),
     ],
 )
-def test_a_setting_that_may_be_missing_is_none_then(setting: str, variable: str) -> None:
+def test_a_setting_that_may_be_missing_is_none_then(setting, variable):
     assert getattr(Settings({variable: "there"}), setting) == "there"
     for environment in ({}, {variable: ""}):
         assert getattr(Settings(environment), setting) is None
@@ -65,14 +65,14 @@ def test_a_bus_is_named_alone_or_by_its_arn_which_tells_deployments_apart(bus, n
     assert (settings.bus, settings.defaults.event_prefix) == (name, prefix)
 
 
-def test_durations_have_defaults() -> None:
+def test_durations_have_defaults():
     assert Settings({}).defaults == Defaults(targets=False)
     assert Settings({names.ENV_LIFETIME: "3600", names.ENV_OPEN_IDLE_TTL: "60"}).defaults == Defaults(
         open_idle_ttl=60, lifetime=3600, targets=False
     )
 
 
-def test_who_opens_batches_knows_whether_targets_are_told_and_which_hosts_are_allowed() -> None:
+def test_who_opens_batches_knows_whether_targets_are_told_and_which_hosts_are_allowed():
     told = Settings({names.ENV_TARGETS_QUEUE_URL: "https://q", names.ENV_WEBHOOK_HOSTS: "a.example"})
     assert told.defaults == Defaults(webhook_hosts="a.example")
     assert told.targets_queue_url == "https://q"
@@ -90,11 +90,11 @@ def test_who_opens_batches_knows_whether_targets_are_told_and_which_hosts_are_al
         ({}, ""),
     ],
 )
-def test_costs_are_estimated_for_the_region_of_the_process(environment: dict[str, str], region: str) -> None:
+def test_costs_are_estimated_for_the_region_of_the_process(environment, region):
     assert Settings(environment).defaults.region == region
 
 
-def test_a_sample_of_the_log_is_a_percentage() -> None:
+def test_a_sample_of_the_log_is_a_percentage():
     assert Settings({}).log_sample == 0
     assert Settings({names.ENV_LOG_SAMPLE: "100"}).log_sample == 100
     for value in ("101", "-1", "5%", "٣"):
@@ -103,12 +103,12 @@ def test_a_sample_of_the_log_is_a_percentage() -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "-5", "1.5", "2h", "٣"])
-def test_a_duration_that_is_no_number_of_seconds_is_refused(value: str) -> None:
+def test_a_duration_that_is_no_number_of_seconds_is_refused(value):
     with pytest.raises(NotConfigured, match=names.ENV_CLOSED_IDLE_TTL):
         _ = Settings({names.ENV_CLOSED_IDLE_TTL: value}).defaults
 
 
-def test_nothing_else_in_the_functions_code_reads_the_environment() -> None:
+def test_nothing_else_in_the_functions_code_reads_the_environment():
     root = Path(fanin.__file__).parent
     readers = set()
     for room in ("domain", "app", "adapters", "entry"):

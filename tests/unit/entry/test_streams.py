@@ -43,7 +43,7 @@ def batch(ledger: LedgerService) -> Batch:
     return ledger.open(OpenBatch(user_key="k", metadata={"a": "b"}))
 
 
-def test_only_the_step_to_a_terminal_state_is_an_end(batch: Batch) -> None:
+def test_only_the_step_to_a_terminal_state_is_an_end(batch):
     ended = replace(batch, state=State.COMPLETE, ended_at=5)
     assert streams.ended_batch(record(image(ended), image(batch))) == ended
     assert streams.ended_batch(record(image(ended))) == ended
@@ -52,13 +52,13 @@ def test_only_the_step_to_a_terminal_state_is_an_end(batch: Batch) -> None:
     assert streams.ended_batch(record(None, image(ended))) is None
 
 
-def test_only_a_word_of_zero_is_finished() -> None:
+def test_only_a_word_of_zero_is_finished():
     assert streams.finished_word(word("7/2/31", "0")) == WordKey(7, 2, 31)
     assert streams.finished_word(word("7/2/31", "4")) is None
     assert streams.finished_word(record(None)) is None
 
 
-def test_a_record_that_cannot_be_handled_is_parked_and_the_others_go_on() -> None:
+def test_a_record_that_cannot_be_handled_is_parked_and_the_others_go_on():
     # Given three records, the second of which is poison
     seen: list[str] = []
     parked: list[Any] = []
@@ -80,7 +80,7 @@ def test_a_record_that_cannot_be_handled_is_parked_and_the_others_go_on() -> Non
 
 
 @pytest.mark.parametrize("character", ["💥", "\0"])
-def test_the_largest_record_of_a_batch_can_be_parked(batch: Batch, character: str) -> None:
+def test_the_largest_record_of_a_batch_can_be_parked(batch, character):
     """SQS takes 256 KB, of JSON in which a character may become twelve bytes."""
     largest = replace(
         batch,
@@ -98,7 +98,7 @@ def test_the_largest_record_of_a_batch_can_be_parked(batch: Batch, character: st
     assert len(parked) < 200 * 1024
 
 
-def test_records_tried_together_are_tried_alone_if_that_fails() -> None:
+def test_records_tried_together_are_tried_alone_if_that_fails():
     calls: list[list[str]] = []
     parked: list[Any] = []
 
@@ -117,7 +117,7 @@ def test_records_tried_together_are_tried_alone_if_that_fails() -> None:
     assert [each["eventID"] for each in parked] == ["bad"]
 
 
-def test_a_record_that_cannot_even_be_parked_stops_the_stream() -> None:
+def test_a_record_that_cannot_even_be_parked_stops_the_stream():
     def act(_records) -> None:
         raise KeyError("batch_id")
 
@@ -128,7 +128,7 @@ def test_a_record_that_cannot_even_be_parked_stops_the_stream() -> None:
         streams.consume({"Records": [record(None)]}, act, park)
 
 
-def test_a_record_comes_back_from_the_retry_queue() -> None:
+def test_a_record_comes_back_from_the_retry_queue():
     # Given messages of the retry queue: a good record, a bad one, and one that is no record
     seen: list[Any] = []
     parked: list[Any] = []
@@ -153,7 +153,7 @@ def test_a_record_comes_back_from_the_retry_queue() -> None:
     assert parked == []
 
 
-def test_the_log_names_a_bad_record_and_keeps_its_content(caplog, batch: Batch) -> None:
+def test_the_log_names_a_bad_record_and_keeps_its_content(caplog, batch):
     secret = image(batch)
 
     def act(_records) -> None:
@@ -166,7 +166,7 @@ def test_the_log_names_a_bad_record_and_keeps_its_content(caplog, batch: Batch) 
     assert secret["salt"]["B"] not in caplog.text
 
 
-def test_a_removal_is_told_from_every_other_change() -> None:
+def test_a_removal_is_told_from_every_other_change():
     ended = Batch(7, b"s" * 16, 1, 1, expires_at=900, open_idle_ttl=60, closed_idle_ttl=60, state="cancelled")
     live = replace(ended, state=State.OPEN)
     removed = replace(ended, expires_at=5)

@@ -62,7 +62,7 @@ def run(
     return [failed["itemIdentifier"] for failed in answer["batchItemFailures"]], waits
 
 
-def test_jobs_are_handled_each_on_its_own() -> None:
+def test_jobs_are_handled_each_on_its_own():
     outcomes: dict[int, JobOutcome | Exception] = {
         0: JobOutcome.DELIVERED,
         1: JobOutcome.AGAIN,
@@ -94,12 +94,12 @@ def test_the_log_says_of_a_target_that_was_not_told_what_becomes_of_it(outcome, 
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "{}", "null"])
-def test_a_message_that_is_not_a_job_becomes_a_dead_letter_in_time(body: str) -> None:
+def test_a_message_that_is_not_a_job_becomes_a_dead_letter_in_time(body):
     again, _ = run(message(0, body), message(1), outcomes={1: JobOutcome.DELIVERED})
     assert again == ["m0"]
 
 
-def test_messages_that_cannot_be_postponed_come_again_all_the_same() -> None:
+def test_messages_that_cannot_be_postponed_come_again_all_the_same():
     def postpone(_: object) -> None:
         raise ServiceUnavailable("no answer")
 
@@ -107,7 +107,7 @@ def test_messages_that_cannot_be_postponed_come_again_all_the_same() -> None:
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
 
 
-def test_no_log_shows_what_is_told(caplog: pytest.LogCaptureFixture, capsys: Any) -> None:
+def test_no_log_shows_what_is_told(caplog, capsys):
     run(message(0), message(1, "private"), outcomes={0: JobOutcome.PARKED})
     assert "private" not in caplog.text + "".join(capsys.readouterr())
 
@@ -132,7 +132,7 @@ class Service:
 JOB_REDRIVES = {"batch_id": 7, "redrive": "redrive/x/000000", "owner": "me"}
 
 
-def test_one_job_that_fails_spares_the_others() -> None:
+def test_one_job_that_fails_spares_the_others():
     # Given four jobs, of which one is not JSON, one meets an overload, and one a defect
     service = Service(Throttled("busy"), ValueError("a defect"), None)
     answer = redrive(event("{", JOB_REDRIVES, JOB_REDRIVES, JOB_REDRIVES), service, lambda: 1_000)  # type: ignore[arg-type]

@@ -36,11 +36,11 @@ class Calls(list[Any]):
         self.append(arguments)
 
 
-def test_nothing_to_hand_over_returns_nothing() -> None:
+def test_nothing_to_hand_over_returns_nothing():
     assert again(respond(Handled(), broken, lambda waits: None, broken)) == []
 
 
-def test_each_message_goes_where_it_belongs(measured: Any) -> None:
+def test_each_message_goes_where_it_belongs(measured):
     # Given poison, messages that were throttled, one of which a part is left, and one with a defect
     handled = Handled(
         receipts=[Receipt(7, "", State.OPEN, first=3)],
@@ -65,7 +65,7 @@ def test_each_message_goes_where_it_belongs(measured: Any) -> None:
     assert figures[names.METRIC_FIRST] == [3.0]
 
 
-def test_a_message_that_cannot_be_parked_is_not_put_back_beside_it() -> None:
+def test_a_message_that_cannot_be_parked_is_not_put_back_beside_it():
     """It comes again whole, so its rest would come twice."""
     handled = Handled(
         poison=[(message("m", body="unknown"), InvalidRequest("bad"))],
@@ -77,13 +77,13 @@ def test_a_message_that_cannot_be_parked_is_not_put_back_beside_it() -> None:
     assert put_back == []
 
 
-def test_a_rest_that_cannot_be_put_back_comes_again_with_all_of_its_message() -> None:
+def test_a_rest_that_cannot_be_put_back_comes_again_with_all_of_its_message():
     handled = Handled(rests=[(message("m", body="rest"), BUSY)])
     assert again(respond(handled, broken, lambda waits: None, broken)) == ["m"]
 
 
 @pytest.mark.parametrize("park", [Calls(), broken])
-def test_what_is_to_be_kept_is_parked_once_unless_it_comes_again(park: Any) -> None:
+def test_what_is_to_be_kept_is_parked_once_unless_it_comes_again(park):
     kept, poison, busy = message("kept"), message("poison"), message("busy")
     handled = Handled(poison=[(poison, InvalidRequest("bad"))], again=[(busy, BUSY)])
 
@@ -95,7 +95,7 @@ def test_what_is_to_be_kept_is_parked_once_unless_it_comes_again(park: Any) -> N
         assert (again(answer), park) == (["busy"], [(poison,), (kept,)])
 
 
-def test_the_log_has_one_line_for_all_that_come_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_one_line_for_all_that_come_again(caplog):
     caplog.set_level(logging.WARNING)
     respond(Handled(again=[(message(f"m{n}"), BUSY) for n in range(5)]), broken, lambda waits: None)
 
@@ -103,7 +103,7 @@ def test_the_log_has_one_line_for_all_that_come_again(caplog: pytest.LogCaptureF
     assert (vars(line)["messages"], vars(line)["codes"]) == (5, ["throttled"])
 
 
-def test_a_message_that_fails_comes_again_and_holds_up_no_other() -> None:
+def test_a_message_that_fails_comes_again_and_holds_up_no_other():
     # Given messages of which one meets a busy store, and one brings a defect to light
     event = {"Records": [{"messageId": name, "body": name} for name in ("good", "busy", "defect", "last")]}
     handled: list[str] = []

@@ -18,7 +18,7 @@ TABLES = {
 }
 
 
-def test_tables_must_be_named_at_once() -> None:
+def test_tables_must_be_named_at_once():
     with pytest.raises(NotConfigured, match=names.ENV_WORDS_TABLE):
         wiring.connect(Settings(TABLES | {names.ENV_WORDS_TABLE: ""}))
 
@@ -50,7 +50,7 @@ def test_whoever_calls_what_is_not_configured_learns_which_variable_is_missing(m
         call(ports)
 
 
-def test_a_rule_wants_a_router_too() -> None:
+def test_a_rule_wants_a_router_too():
     ports = wiring.connect(Settings({**TABLES, names.ENV_BUS: "bus"}))
 
     with pytest.raises(NotConfigured, match=names.ENV_ROUTER_ARN):
@@ -60,7 +60,7 @@ def test_a_rule_wants_a_router_too() -> None:
 @pytest.mark.parametrize(
     "missing", [names.ENV_SCHEDULE_ROLE_ARN, names.ENV_TIMER_ARN, names.ENV_TIMER_DLQ_ARN]
 )
-def test_an_alarm_wants_all_of_its_settings(missing: str) -> None:
+def test_an_alarm_wants_all_of_its_settings(missing):
     alarms = (
         names.ENV_SCHEDULE_GROUP,
         names.ENV_SCHEDULE_ROLE_ARN,
@@ -110,7 +110,7 @@ def sent(monkeypatch) -> list[tuple[str, object]]:
     return sent
 
 
-def test_all_services_of_a_process_stand_on_the_same_ports(environment) -> None:
+def test_all_services_of_a_process_stand_on_the_same_ports(environment):
     environment(**TABLES, **{names.ENV_LIFETIME: "3600"})
     assert wiring.services() is wiring.services()
     assert wiring.services().ledger is wiring.ledger()
@@ -124,7 +124,7 @@ def test_what_cannot_be_handled_is_parked_in_the_retry_queue(environment, sent):
     assert sent == [("https://sqs/retries", {"messageId": "m1"})]
 
 
-def test_what_is_set_aside_is_sent_as_it_is(environment, monkeypatch) -> None:
+def test_what_is_set_aside_is_sent_as_it_is(environment, monkeypatch):
     environment(**{names.ENV_RETRY_QUEUE_URL: "https://sqs/dead"})
     copied: list[tuple[str, object]] = []
     monkeypatch.setattr(wiring.received(), "send_to", lambda url, message: copied.append((url, message)))
@@ -132,7 +132,7 @@ def test_what_is_set_aside_is_sent_as_it_is(environment, monkeypatch) -> None:
     assert copied == [("https://sqs/dead", {"messageId": "m1"})]
 
 
-def test_parking_without_a_retry_queue_says_what_is_missing(environment) -> None:
+def test_parking_without_a_retry_queue_says_what_is_missing(environment):
     environment()
     with pytest.raises(NotConfigured, match=names.ENV_RETRY_QUEUE_URL):
         wiring.park({"messageId": "m1"})

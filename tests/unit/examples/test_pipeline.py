@@ -1,12 +1,10 @@
 """The pipeline's demo: its data is made well."""
 
-from pathlib import Path
-
 from examples.fleet.analytics.cars import spoilt, telemetry
 from examples.pipeline.flights import FILE, ROWS, unpack
 
 
-def test_some_rows_arrive_spoilt_and_none_is_lost() -> None:
+def test_some_rows_arrive_spoilt_and_none_is_lost():
     # Given the rows as they are
     trips, _ = telemetry(3)
 
@@ -21,7 +19,7 @@ def test_some_rows_arrive_spoilt_and_none_is_lost() -> None:
     assert 0 < len(hurt) < len(trips) / 50
 
 
-def test_the_flights_are_all_there(tmp_path: Path) -> None:
+def test_the_flights_are_all_there(tmp_path):
     # Given the package of flights, when it is unpacked, then its file has a line for each, and a header
     file = unpack(tmp_path)
     assert file.name == FILE

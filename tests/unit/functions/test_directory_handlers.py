@@ -50,7 +50,7 @@ def streamed(room: str, old: Record | None, new: Record | None) -> dict[str, Any
     return {"eventID": "e", "eventSource": "aws:dynamodb", "dynamodb": {"Keys": keys, **told}}
 
 
-def test_directory(services: Services, memory: Memory, retries: Queue, capsys) -> None:
+def test_directory(services, memory, retries, capsys):
     # Given stream records of a registration, a heartbeat, a route, rows of other kinds, and a malformed
     # record
     for _ in range(2):
@@ -71,9 +71,7 @@ def test_directory(services: Services, memory: Memory, retries: Queue, capsys) -
     assert metrics(capsys) == {names.METRIC_PARKED: [1.0]}
 
 
-def test_registrar_that_could_not_check_everything_fails_at_its_end(
-    services: Services, memory: Memory, capsys
-) -> None:
+def test_registrar_that_could_not_check_everything_fails_at_its_end(services, memory, capsys):
     # Given a row that nobody can read, before one whose lease is over
     services.directory.register(Register("cars", "b", "q1", lease=60))
     memory.directory.put("topic/cars", "a", {}, expires_at=2**40)
@@ -86,7 +84,7 @@ def test_registrar_that_could_not_check_everything_fails_at_its_end(
     assert metrics(capsys) == {names.METRIC_DROPPED: [1.0]}
 
 
-def test_registrar_hears_of_instances(services: Services, retries: Queue, capsys) -> None:
+def test_registrar_hears_of_instances(services, retries, capsys):
     # Given a new instance, one whose queue lacks the channel tag, and one without a name
     details = [
         {"topic": "cars", "name": "a", "channel": "q1"},
@@ -106,7 +104,7 @@ def test_registrar_hears_of_instances(services: Services, retries: Queue, capsys
     assert not list(services.directory.members("cars"))
 
 
-def test_router(services: Services, memory: Memory, unrouted: Queue, capsys) -> None:
+def test_router(services, memory, unrouted, capsys):
     # Given a route to a topic with one registration
     services.directory.register(Register("cars", "a", "q1"))
     services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
@@ -130,7 +128,7 @@ def test_router(services: Services, memory: Memory, unrouted: Queue, capsys) -> 
     assert metrics(capsys) == {names.METRIC_UNROUTED: [1.0], names.METRIC_REFUSED: [1.0]}
 
 
-def test_router_without_a_queue_for_the_unrouted(services: Services, monkeypatch, capsys) -> None:
+def test_router_without_a_queue_for_the_unrouted(services, monkeypatch, capsys):
     monkeypatch.setattr(wiring, "unrouted_queue", lambda: None)
     load("router").handler(EVENT, CONTEXT)
     assert metrics(capsys) == {names.METRIC_UNROUTED: [1.0]}

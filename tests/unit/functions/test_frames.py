@@ -46,14 +46,12 @@ def told(batch: Batch, capsys) -> dict[str, list[float]]:
     return metrics(capsys)
 
 
-def test_the_api_counts_frames_that_are_opened(services: Services, capsys) -> None:
+def test_the_api_counts_frames_that_are_opened(services, capsys):
     assert posted("/v1/frames", {"size": 2})["statusCode"] == 201
     assert metrics(capsys) == {names.METRIC_FRAMES_OPENED: [1.0]}
 
 
-def test_a_stale_frame_counts_as_a_repeat_and_then_as_timed_out(
-    services: Services, memory: Memory, capsys
-) -> None:
+def test_a_stale_frame_counts_as_a_repeat_and_then_as_timed_out(services, memory, capsys):
     frame_id = frame(services)
 
     assert reap(memory, capsys)[names.METRIC_REPEATS] == [1.0]
@@ -65,9 +63,7 @@ def test_a_stale_frame_counts_as_a_repeat_and_then_as_timed_out(
     assert ended == {names.METRIC_ENDED: [1.0], names.METRIC_FRAMES_TIMED_OUT: [1.0]}
 
 
-def test_a_frame_that_is_complete_counts_as_such_and_a_cancelled_one_as_neither(
-    services: Services, memory: Memory, capsys
-) -> None:
+def test_a_frame_that_is_complete_counts_as_such_and_a_cancelled_one_as_neither(services, memory, capsys):
     done, dropped = frame(services), frame(services)
     (missing,) = services.ledger.missing(done).ranges
     services.ledger.mark([f"{missing.group}:{i}" for i in range(2)]).whole()

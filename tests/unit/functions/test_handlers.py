@@ -3,7 +3,6 @@
 import json
 import warnings
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ from fanin.testing import InMemoryService
 from tests.unit.entry.conftest import CONTEXT
 from tests.unit.entry.test_queues import letter, message
 from tests.unit.entry.test_streams import image, record, word
-from tests.unit.functions.conftest import FUNCTIONS, Queue, load, metrics, posted
+from tests.unit.functions.conftest import FUNCTIONS, load, metrics, posted
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def ended(ledger: LedgerService) -> Batch:
     return ledger.close(batch.batch_id)
 
 
-def test_every_function_has_a_handler_and_every_handler_is_short() -> None:
+def test_every_function_has_a_handler_and_every_handler_is_short():
     found = {path.parent.name for path in FUNCTIONS.glob("*/handler.py")}
     batches = {"api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters", "removal"}
     patterns = {"directory", "registrar", "router", "replies", "scatter"}
@@ -55,7 +54,7 @@ def test_every_function_has_a_handler_and_every_handler_is_short() -> None:
         assert callable(load(path.parent.name).handler)
 
 
-def test_api(ledger: LedgerService, capsys) -> None:
+def test_api(ledger, capsys):
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 2)
     items = [group[0], group[0], group[1]]
     answer = posted("/v1/acks", {"marks": items}, **{"X-Correlation-Id": "trip-9"})
@@ -64,7 +63,7 @@ def test_api(ledger: LedgerService, capsys) -> None:
     assert metrics(capsys)[names.METRIC_FIRST] == [2.0]
 
 
-def test_acks(ledger: LedgerService, capsys) -> None:
+def test_acks(ledger, capsys):
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 3)
     ledger.mark([group[0]]).whole()
     event = {"Records": [message({"marks": [item]}, item) for item in group] + [message("bad", "bad")]}
@@ -76,7 +75,7 @@ def test_acks(ledger: LedgerService, capsys) -> None:
     assert (written[names.METRIC_FIRST], written[names.METRIC_DUPLICATE]) == ([2.0], [1.0])
 
 
-def test_dead_letters(ledger: LedgerService, set_aside: list[Any], monkeypatch, capsys) -> None:
+def test_dead_letters(ledger, set_aside, monkeypatch, capsys):
     monkeypatch.setattr(wiring, "queue_tags", Tags)
     # Given a dead message of an item, and one that is large, not ASCII, and has no item
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 1)
@@ -93,7 +92,7 @@ def test_dead_letters(ledger: LedgerService, set_aside: list[Any], monkeypatch, 
     assert (written[names.METRIC_FAILED], written[names.METRIC_PARKED]) == ([1.0], [1.0])
 
 
-def test_notifier(ledger: LedgerService, memory: Memory, retries: Queue, capsys) -> None:
+def test_notifier(ledger, memory, retries, capsys):
     # Given the end of a batch, a record without a change, and a malformed record
     batch = ended(ledger)
     event = {
@@ -115,9 +114,7 @@ def test_notifier(ledger: LedgerService, memory: Memory, retries: Queue, capsys)
     assert (written[names.METRIC_ENDED], written[names.METRIC_PARKED]) == ([1.0], [1.0])
 
 
-def test_ends_are_announced_before_removed_batches_are_forgotten(
-    ledger: LedgerService, memory: Memory, retries: Queue, monkeypatch
-) -> None:
+def test_ends_are_announced_before_removed_batches_are_forgotten(ledger, memory, retries, monkeypatch):
     """Deleting the messages of one batch takes seconds, and a hundred may be removed together."""
     # Given an end behind a removal, which waits until the end was announced
     batch = ended(ledger)
@@ -137,7 +134,7 @@ def test_ends_are_announced_before_removed_batches_are_forgotten(
     assert len(retries.sent) == 1
 
 
-def test_settler(ledger: LedgerService, memory: Memory, retries: Queue) -> None:
+def test_settler(ledger, memory, retries):
     # Given a closed batch whose last word was cleared by a process that crashed then
     batch = ledger.open(OpenBatch())
     ledger.add(batch.batch_id, 128)
@@ -156,7 +153,7 @@ def test_settler(ledger: LedgerService, memory: Memory, retries: Queue) -> None:
     assert len(retries.sent) == 1
 
 
-def test_timer(ledger: LedgerService, memory: Memory) -> None:
+def test_timer(ledger, memory):
     batch = ledger.open(OpenBatch(deadline=memory.clock.now() + 60_000))
     handler = load("timer").handler
     handler({"batch_id": batch.batch_id}, CONTEXT)
@@ -167,7 +164,7 @@ def test_timer(ledger: LedgerService, memory: Memory) -> None:
     handler({"batch_id": 5}, CONTEXT)
 
 
-def test_reaper(ledger: LedgerService, memory: Memory, capsys) -> None:
+def test_reaper(ledger, memory, capsys):
     # Given an idle batch that is open, and one that is closed
     ledger.open(OpenBatch(idle_ttl=60))
     waiting = ledger.open(OpenBatch(idle_ttl=60)).batch_id
@@ -187,9 +184,7 @@ def test_reaper(ledger: LedgerService, memory: Memory, capsys) -> None:
     assert metrics(capsys) == {}
 
 
-def test_the_reaper_counts_and_names_what_it_cannot_handle(
-    ledger: LedgerService, memory: Memory, monkeypatch, capsys, caplog
-) -> None:
+def test_the_reaper_counts_and_names_what_it_cannot_handle(ledger, memory, monkeypatch, capsys, caplog):
     idle = [ledger.open(OpenBatch(idle_ttl=60)).batch_id for _ in range(3)]
     memory.clock.advance(120_000)
     end = memory.batches.end
@@ -209,9 +204,7 @@ def test_the_reaper_counts_and_names_what_it_cannot_handle(
     assert metrics(capsys)[names.METRIC_UNREAPED] == [1.0]
 
 
-def test_the_reaper_begins_no_batch_in_the_last_fifth_of_its_time(
-    ledger: LedgerService, memory: Memory, monkeypatch
-) -> None:
+def test_the_reaper_begins_no_batch_in_the_last_fifth_of_its_time(ledger, memory, monkeypatch):
     for _ in range(5):
         ledger.open(OpenBatch(idle_ttl=60))
     memory.clock.advance(120_000)
@@ -228,7 +221,7 @@ def test_the_reaper_begins_no_batch_in_the_last_fifth_of_its_time(
     assert (reaped["seen"], reaped["more"]) == (2, True)
 
 
-def test_targets(memory: Memory, ledger: LedgerService, monkeypatch, capsys) -> None:
+def test_targets(memory, ledger, monkeypatch, capsys):
     # Given a batch that has ended, and the job for its target
     target = Target(TargetType.STEP_FUNCTIONS, task_token="t" * 40)
     batch = ledger.open(OpenBatch(on_end=[target]))
@@ -244,7 +237,7 @@ def test_targets(memory: Memory, ledger: LedgerService, monkeypatch, capsys) -> 
     assert metrics(capsys)[names.METRIC_TARGETS_DELIVERED] == [1.0]
 
 
-def test_fan_out(monkeypatch) -> None:
+def test_fan_out(monkeypatch):
     service = InMemoryService()
     queue = service.queue("work")
     monkeypatch.setattr(Tracker, "from_env", lambda: service.tracker)

@@ -14,12 +14,12 @@ def _environment_of_a_real_account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "https://real.example.com")
 
 
-def test_a_session_has_the_emulators_keys_only() -> None:
+def test_a_session_has_the_emulators_keys_only():
     keys = aws.session().get_credentials()
     assert (keys.access_key, keys.secret_key, keys.token) == (aws.ACCESS_KEY, aws.SECRET_KEY, None)
     assert aws.session().region_name == aws.REGION
 
 
-def test_a_client_talks_to_the_emulator() -> None:
+def test_a_client_talks_to_the_emulator():
     client = aws.client("sqs", "http://127.0.0.1:4599")
     assert (client.meta.endpoint_url, client.meta.region_name) == ("http://127.0.0.1:4599", aws.REGION)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from io import BytesIO
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from zipfile import ZipFile
@@ -20,7 +19,7 @@ from fanin.local.deploy import _in_order, archive, fingerprint
 deploying = importlib.import_module("fanin.local.deploy")  # fanin.local has a function of this name
 
 
-def test_archive_has_the_same_bytes_for_the_same_content(tmp_path: Path) -> None:
+def test_archive_has_the_same_bytes_for_the_same_content(tmp_path):
     # Given two folders of the same files, written in another order at another time
     for folder, order in (("one", ("a.py", "b/c.py")), ("two", ("b/c.py", "a.py"))):
         for name in order:
@@ -39,7 +38,7 @@ def test_archive_has_the_same_bytes_for_the_same_content(tmp_path: Path) -> None
         }
 
 
-def test_archive_may_be_small(tmp_path: Path) -> None:
+def test_archive_may_be_small(tmp_path):
     # Given a folder whose content compresses well
     (tmp_path / "zeros").write_bytes(bytes(100_000))
     # Then a compressed archive is small, has the same content, and the same bytes each time
@@ -51,7 +50,7 @@ def test_archive_may_be_small(tmp_path: Path) -> None:
         assert zipped.read("zeros") == bytes(100_000)
 
 
-def test_archive_keeps_what_is_executable(tmp_path: Path) -> None:
+def test_archive_keeps_what_is_executable(tmp_path):
     (tmp_path / "run").touch(mode=0o755)
     (tmp_path / "read").touch(mode=0o644)
     with ZipFile(BytesIO(archive(tmp_path))) as zipped:
@@ -59,7 +58,7 @@ def test_archive_keeps_what_is_executable(tmp_path: Path) -> None:
     assert modes == {"run": 0o755, "read": 0o644}
 
 
-def test_stacks_come_after_those_they_depend_on() -> None:
+def test_stacks_come_after_those_they_depend_on():
     stack = "aws:cloudformation:stack"
     artifacts = {
         "top": {"type": stack, "dependencies": ["middle", "top.assets"]},
@@ -71,7 +70,7 @@ def test_stacks_come_after_those_they_depend_on() -> None:
     assert list(_in_order(artifacts)) == ["bottom", "middle", "top"]
 
 
-def test_fingerprint_follows_templates_and_assets(tmp_path: Path) -> None:
+def test_fingerprint_follows_templates_and_assets(tmp_path):
     template = tmp_path / "fanin.template.json"
     template.write_text(json.dumps({"Resources": {}}))
     before = fingerprint(tmp_path)
@@ -124,11 +123,11 @@ def event(resource: str, status: str, reason: str, age: float = 0) -> dict[str, 
 
 
 class TestApply:
-    def test_a_template_that_is_refused_is_told(self) -> None:
+    def test_a_template_that_is_refused_is_told(self):
         with pytest.raises(LocalStackFailed, match="CloudFormation refused stack box: no such type"):
             deploying._apply(CloudFormation(None, refusal="no such type"), "box", "url")
 
-    def test_a_failure_names_the_resources_that_failed_by_themselves_first_one_first(self) -> None:
+    def test_a_failure_names_the_resources_that_failed_by_themselves_first_one_first(self):
         # Given the events of two failed resources, newest first, among others
         events = [
             event("Box", "ROLLBACK_COMPLETE", "rolled back"),
@@ -144,11 +143,11 @@ class TestApply:
             "Second (AWS::SQS::Queue): denied"
         )
 
-    def test_a_failure_without_a_reason(self) -> None:
+    def test_a_failure_without_a_reason(self):
         with pytest.raises(LocalStackFailed, match="no resource gives a reason"):
             deploying._apply(CloudFormation(None, "CREATE_FAILED"), "box", "url")
 
-    def test_a_stack_that_never_settles(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_stack_that_never_settles(self, monkeypatch):
         monkeypatch.setattr(deploying, "DEPLOY_SECONDS", 0.1)
         with pytest.raises(LocalStackFailed, match="still CREATE_IN_PROGRESS after 0 s; see the emul"):
             deploying._apply(CloudFormation(None, "CREATE_IN_PROGRESS"), "box", "url")
@@ -177,9 +176,7 @@ class Bucket:
         self.objects[Bucket, Key] = Body
 
 
-def test_assets_are_uploaded_once_folders_as_zip_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_assets_are_uploaded_once_folders_as_zip_files(tmp_path, monkeypatch):
     # Given an assembly with a file and a folder
     (tmp_path / "template.json").write_text("{}")
     (tmp_path / "code").mkdir()
@@ -204,12 +201,12 @@ def test_assets_are_uploaded_once_folders_as_zip_files(
     assert bucket.puts == 2
 
 
-def test_a_template_is_found_in_the_emulator() -> None:
+def test_a_template_is_found_in_the_emulator():
     found = deploying._object_url("s3://assets-${AWS::AccountId}/t.json", "http://127.0.0.1:4566")
     assert found == "http://127.0.0.1:4566/assets-000000000000/t.json"
 
 
-def test_a_stack_that_the_assembly_lacks_is_named(tmp_path: Path) -> None:
+def test_a_stack_that_the_assembly_lacks_is_named(tmp_path):
     (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": {}}))
     with pytest.raises(LocalStackFailed, match="has no stack named other"):
         deploying.deploy(tmp_path, "http://127.0.0.1:1", "other")

@@ -98,16 +98,16 @@ def serving(status: int) -> Iterator[int]:
 
 class TestHealthy:
     @pytest.mark.parametrize(("status", "healthy"), [(200, True), (404, False), (500, False)])
-    def test_it_is_if_it_answers_with_200(self, status: int, healthy: bool) -> None:
+    def test_it_is_if_it_answers_with_200(self, status, healthy):
         with serving(status) as port:
             assert Emulator(1, port, auth=False).healthy() is healthy
 
-    def test_it_is_not_if_nobody_listens(self) -> None:
+    def test_it_is_not_if_nobody_listens(self):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             assert not Emulator(1, probe.getsockname()[1], auth=False).healthy()
 
-    def test_it_is_not_if_it_never_answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_it_is_not_if_it_never_answers(self, monkeypatch):
         monkeypatch.setattr(emulator, "HEALTH_SECONDS", 0.1)
         with socket.create_server(("127.0.0.1", 0)) as silent:
             assert not Emulator(1, silent.getsockname()[1], auth=False).healthy()
@@ -129,9 +129,7 @@ class TestInstall:
         monkeypatch.setattr(emulator, "_run", run)
         return ran
 
-    def test_the_pinned_version_goes_into_an_environment_of_its_own_once(
-        self, tmp_path: Path, commands: list[list[str]]
-    ) -> None:
+    def test_the_pinned_version_goes_into_an_environment_of_its_own_once(self, tmp_path, commands):
         said: list[str] = []
         home = tmp_path / "emulator"
         first = emulator.install(home, said.append)
@@ -142,9 +140,7 @@ class TestInstall:
         assert pip[pip.index("--python") + 1] == str(first)
         assert len(said) == 1
 
-    def test_another_version_installs_again(
-        self, tmp_path: Path, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_another_version_installs_again(self, tmp_path, commands, monkeypatch):
         emulator.install(tmp_path / "emulator", print)
         monkeypatch.setattr(emulator, "VERSION", "9.9")
         (tmp_path / "emulator" / "bin" / "python").unlink()
@@ -152,9 +148,7 @@ class TestInstall:
         emulator.install(tmp_path / "emulator", print)
         assert "ministack==9.9" in commands[-1]
 
-    def test_a_failed_installation_is_not_taken_for_one(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_failed_installation_is_not_taken_for_one(self, tmp_path, monkeypatch):
         def fail(command: list[str]) -> None:
             raise LocalStackFailed("no index")
 
@@ -163,14 +157,14 @@ class TestInstall:
             with pytest.raises(LocalStackFailed, match="no index"):
                 emulator.install(tmp_path / "emulator", print)
 
-    def test_a_command_that_fails_is_told_with_its_output(self) -> None:
+    def test_a_command_that_fails_is_told_with_its_output(self):
         code = "import sys; sys.exit('no such package')"
         with pytest.raises(LocalStackFailed, match=r"failed:\nno such package"):
             emulator._run([sys.executable, "-c", code])
 
 
 class TestStartAndStop:
-    def test_it_runs_until_it_is_stopped(self, folder: Path, tmp_path: Path) -> None:
+    def test_it_runs_until_it_is_stopped(self, folder, tmp_path):
         # Given nothing
         assert emulator.running(folder) is None
         # When it starts
@@ -187,7 +181,7 @@ class TestStartAndStop:
         assert not started.healthy()
         assert not (folder / "tmp").exists()
 
-    def test_its_workers_are_killed_with_it(self, folder: Path, tmp_path: Path) -> None:
+    def test_its_workers_are_killed_with_it(self, folder, tmp_path):
         # Given an emulator with a worker, which holds a lock as long as it lives
         emulator.start(folder, stand_in(tmp_path))
         worker = folder / "emulator.lock.worker"
@@ -196,14 +190,14 @@ class TestStartAndStop:
         emulator.stop(folder)
         until(lambda: locks.held(worker) is None)
 
-    def test_stopping_nothing_is_no_error(self, folder: Path) -> None:
+    def test_stopping_nothing_is_no_error(self, folder):
         assert not emulator.stop(folder)
 
-    def test_it_takes_the_port_that_is_asked_for(self, folder: Path, tmp_path: Path) -> None:
+    def test_it_takes_the_port_that_is_asked_for(self, folder, tmp_path):
         port = emulator._free_port()
         assert emulator.start(folder, stand_in(tmp_path), port=port).port == port
 
-    def test_a_port_in_use_is_refused_before_anything_starts(self, folder: Path, tmp_path: Path) -> None:
+    def test_a_port_in_use_is_refused_before_anything_starts(self, folder, tmp_path):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             with pytest.raises(LocalStackFailed, match=f"port {port} is in use; pass another one"):
@@ -211,15 +205,13 @@ class TestStartAndStop:
         assert not folder.exists()
 
     @pytest.mark.parametrize("port", [None, "free"])
-    def test_one_that_does_not_start_is_told_with_its_log(
-        self, folder: Path, tmp_path: Path, port: str | None
-    ) -> None:
+    def test_one_that_does_not_start_is_told_with_its_log(self, folder, tmp_path, port):
         with pytest.raises(LocalStackFailed, match=r"did not start; .*, ends with:\nport is taken"):
             emulator.start(
                 folder, stand_in(tmp_path, fails=True), port=emulator._free_port() if port else None
             )
 
-    def test_an_emulator_that_is_killed_is_not_running(self, folder: Path, tmp_path: Path) -> None:
+    def test_an_emulator_that_is_killed_is_not_running(self, folder, tmp_path):
         started = emulator.start(folder, stand_in(tmp_path))
         os.killpg(started.pid, 9)
         until(lambda: emulator.running(folder) is None)

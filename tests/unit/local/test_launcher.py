@@ -16,7 +16,7 @@ from fanin.local import launcher
 
 
 class TestLock:
-    def test_it_is_exclusive(self, tmp_path: Path) -> None:
+    def test_it_is_exclusive(self, tmp_path):
         lock = os.open(tmp_path / "the.lock", os.O_RDWR | os.O_CREAT)
         launcher._acquire(lock)
         other = os.open(tmp_path / "the.lock", os.O_RDWR)
@@ -25,9 +25,7 @@ class TestLock:
         os.close(other)
         os.close(lock)
 
-    def test_a_second_emulator_ends_with_a_message(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_second_emulator_ends_with_a_message(self, tmp_path, monkeypatch):
         monkeypatch.setattr(launcher, "LOCK_TRIES", 2)
         held = os.open(tmp_path / "the.lock", os.O_RDWR | os.O_CREAT)
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -37,9 +35,7 @@ class TestLock:
         os.close(lock)
         os.close(held)
 
-    def test_a_reader_that_holds_it_for_a_moment_is_waited_for(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_reader_that_holds_it_for_a_moment_is_waited_for(self, tmp_path, monkeypatch):
         # Given a reader that lets go while the emulator waits
         reader = os.open(tmp_path / "the.lock", os.O_RDWR | os.O_CREAT)
         fcntl.flock(reader, fcntl.LOCK_SH)
@@ -49,7 +45,7 @@ class TestLock:
         os.close(lock)
 
 
-def test_an_emulator_without_the_patched_attribute_is_refused_by_name() -> None:
+def test_an_emulator_without_the_patched_attribute_is_refused_by_name():
     launcher._require(SimpleNamespace(interval=10), "interval")
     with pytest.raises(SystemExit, match="lacks the attribute interval"):
         launcher._require(SimpleNamespace(), "interval")
@@ -65,7 +61,7 @@ def test_an_emulator_without_the_patched_attribute_is_refused_by_name() -> None:
         (None, None),
     ],
 )
-def test_a_batch_of_messages_is_the_action_of_one(named: str | None, asked: str | None) -> None:
+def test_a_batch_of_messages_is_the_action_of_one(named, asked):
     extract = launcher._as_one_message(lambda service, method: named)
     assert extract("sqs", "POST") == asked
 
@@ -89,7 +85,7 @@ class TestLayers:
             shared.extractall(target)
         return target
 
-    def test_a_layer_is_unpacked_once_for_all_workers(self, layers: Path, tmp_path: Path) -> None:
+    def test_a_layer_is_unpacked_once_for_all_workers(self, layers, tmp_path):
         first = self.unpack(layers, tmp_path, "layer_1", module="one")
         second = self.unpack(layers, tmp_path, "layer_2", module="one")
         assert (first / "module").read_text() == "one"
@@ -98,14 +94,12 @@ class TestLayers:
         assert [entry.resolve() for entry in layers.iterdir()] == [first.resolve()]
         assert not (tmp_path / "layer_1.zip").exists()
 
-    def test_other_content_is_another_layer(self, layers: Path, tmp_path: Path) -> None:
+    def test_other_content_is_another_layer(self, layers, tmp_path):
         first = self.unpack(layers, tmp_path, "layer_1", module="one")
         second = self.unpack(layers, tmp_path, "layer_2", module="two")
         assert ((first / "module").read_text(), (second / "module").read_text()) == ("one", "two")
 
-    def test_no_file_of_a_layer_is_looked_at_one_by_one_and_none_leads_outside(
-        self, layers: Path, tmp_path: Path
-    ) -> None:
+    def test_no_file_of_a_layer_is_looked_at_one_by_one_and_none_leads_outside(self, layers, tmp_path):
         inside = self.unpack(layers, tmp_path, "layer_1", **{"../../outside": "x"})
         assert [file.name for file in inside.iterdir()] == ["outside"]
         with ZipFile(tmp_path / "layer_2.zip", "w") as zipped:
@@ -113,7 +107,7 @@ class TestLayers:
         with launcher._sharing(layers)(tmp_path / "layer_2.zip") as shared:
             assert shared.namelist() == []
 
-    def test_what_is_not_a_layer_is_unpacked_where_it_belongs(self, layers: Path, tmp_path: Path) -> None:
+    def test_what_is_not_a_layer_is_unpacked_where_it_belongs(self, layers, tmp_path):
         code = self.unpack(layers, tmp_path, "code", handler="x")
         assert not code.is_symlink()
         assert (code / "handler").read_text() == "x"
@@ -134,7 +128,7 @@ class TestLog:
     def lines(self, log: launcher._Log) -> list[str]:
         return [log._lines.get_nowait() for _ in range(log._lines.qsize())]
 
-    def test_it_reads_what_is_there_without_waiting(self, pipe: tuple[int, int]) -> None:
+    def test_it_reads_what_is_there_without_waiting(self, pipe):
         log = launcher._Log(pipe[0], queue.Queue())
         log.catch_up()
         assert self.lines(log) == []
@@ -145,7 +139,7 @@ class TestLog:
         log.catch_up()
         assert self.lines(log) == ["three", "\N{REPLACEMENT CHARACTER}"]
 
-    def test_it_follows_until_the_worker_has_ended(self, pipe: tuple[int, int]) -> None:
+    def test_it_follows_until_the_worker_has_ended(self, pipe):
         log = launcher._Log(pipe[0], queue.Queue())
         following = threading.Thread(target=log.follow)
         following.start()
@@ -155,7 +149,7 @@ class TestLog:
         following.join(60)
         assert not following.is_alive()
 
-    def test_the_rest_of_a_call_has_all_its_lines(self, pipe: tuple[int, int]) -> None:
+    def test_the_rest_of_a_call_has_all_its_lines(self, pipe):
         # Given a worker whose log has been written to, but not read yet
         lines: queue.Queue[str] = queue.Queue()
         lines.log = launcher._Log(pipe[0], lines)
@@ -168,7 +162,7 @@ class TestLog:
         # Then they are complete
         assert rest == "END 1|REPORT 1"
 
-    def test_a_worker_of_another_kind_is_left_to_the_emulator(self) -> None:
+    def test_a_worker_of_another_kind_is_left_to_the_emulator(self):
         worker = SimpleNamespace(_stderr_queue=queue.Queue())
         drained = launcher._to_its_end(lambda worker, *waits, **more: f"{waits} {more}")
         assert drained(worker, 1, most=2) == "(1,) {'most': 2}"
@@ -209,7 +203,7 @@ class TestTurns:
     def cores(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         return lambda count: monkeypatch.setattr(os, "cpu_count", lambda: count)
 
-    def test_no_more_workers_start_at_once_than_there_are_cores(self, cores: Callable[[int], None]) -> None:
+    def test_no_more_workers_start_at_once_than_there_are_cores(self, cores):
         cores(2)
         pool = Pool()
         acquire = launcher._in_turn(pool.acquire, pool.start)
@@ -220,9 +214,7 @@ class TestTurns:
             caller.join()
         assert (pool.started, pool.most_starting) == (8, 2)
 
-    def test_a_caller_in_the_queue_takes_a_worker_that_becomes_free(
-        self, cores: Callable[[int], None]
-    ) -> None:
+    def test_a_caller_in_the_queue_takes_a_worker_that_becomes_free(self, cores):
         # Given one core, on which a worker is starting
         cores(1)
         pool = Pool()
@@ -248,7 +240,7 @@ class TestTurns:
         go_on.set()
         first.join(60)
 
-    def test_a_start_that_fails_is_left_to_the_call(self, cores: Callable[[int], None]) -> None:
+    def test_a_start_that_fails_is_left_to_the_call(self, cores):
         cores(1)
         pool = Pool()
 

@@ -41,18 +41,18 @@ def path(tmp_path: Path) -> Path:
 
 
 class TestExclusive:
-    def test_it_makes_the_folder_and_can_be_taken_again(self, path: Path) -> None:
+    def test_it_makes_the_folder_and_can_be_taken_again(self, path):
         for _ in range(2):
             with locks.exclusive(path):
                 assert path.exists()
 
-    def test_an_error_releases_it(self, path: Path) -> None:
+    def test_an_error_releases_it(self, path):
         with pytest.raises(ZeroDivisionError), locks.exclusive(path):
             raise ZeroDivisionError
         with locks.exclusive(path):
             pass
 
-    def test_whoever_does_not_wait_is_told_what_the_holder_does(self, path: Path) -> None:
+    def test_whoever_does_not_wait_is_told_what_the_holder_does(self, path):
         with (
             locks.exclusive(path, "the demo runs since noon"),
             pytest.raises(LocalStackFailed, match=r"^the demo runs since noon$"),
@@ -62,7 +62,7 @@ class TestExclusive:
         with locks.exclusive(path, "a third one"):
             assert path.read_text() == "a third one"
 
-    def test_it_waits_for_another_process_and_gets_the_lock_when_that_is_killed(self, path: Path) -> None:
+    def test_it_waits_for_another_process_and_gets_the_lock_when_that_is_killed(self, path):
         # Given a lock that another process holds
         path.parent.mkdir()
         entered = threading.Event()
@@ -83,19 +83,19 @@ class TestExclusive:
 
 
 class TestHeld:
-    def test_a_file_that_is_missing_or_left_over_is_held_by_nobody(self, path: Path, tmp_path: Path) -> None:
+    def test_a_file_that_is_missing_or_left_over_is_held_by_nobody(self, path, tmp_path):
         stale = tmp_path / "stale.lock"
         stale.write_text("address")
         assert locks.held(path) is locks.held(stale) is None
 
     @pytest.mark.parametrize("text", ["address", ""])
-    def test_it_gives_what_the_holder_wrote(self, tmp_path: Path, text: str) -> None:
+    def test_it_gives_what_the_holder_wrote(self, tmp_path, text):
         lock = tmp_path / "the.lock"
         with holder(lock, text):
             assert locks.held(lock) == text
         assert locks.held(lock) is None
 
-    def test_asking_does_not_take_the_lock(self, path: Path) -> None:
+    def test_asking_does_not_take_the_lock(self, path):
         with locks.exclusive(path):
             assert locks.held(path) is not None
         assert locks.held(path) is None

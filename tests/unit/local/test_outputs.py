@@ -11,22 +11,22 @@ from fanin.local.emulator import Emulator
 from tests.unit.local_stacks import EMULATOR, OUTPUTS, STACK
 
 
-def test_the_apis_url_is_the_emulators() -> None:
+def test_the_apis_url_is_the_emulators():
     assert STACK.api_url == "http://127.0.0.1:4566/_aws/execute-api/abc123"
 
 
-def test_a_missing_output_is_named() -> None:
+def test_a_missing_output_is_named():
     given = {name: value for name, value in OUTPUTS.items() if name != "Bus"}
     with pytest.raises(LocalStackFailed, match="no output Bus"):
         aws.describe(EMULATOR, given, log_file=Path("log"), fingerprint="f")
 
 
-def test_it_runs_only_on_the_process_it_was_deployed_to() -> None:
+def test_it_runs_only_on_the_process_it_was_deployed_to():
     assert aws.runs_on(STACK, EMULATOR)
     assert not aws.runs_on(STACK, Emulator(pid=8, port=4566, auth=True))
 
 
-def test_environment_leaves_nothing_to_a_real_account() -> None:
+def test_environment_leaves_nothing_to_a_real_account():
     variables = environment(STACK)
     assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
     assert variables["AWS_SESSION_TOKEN"] == ""

@@ -66,7 +66,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 class TestUp:
-    def test_the_first_time_starts_and_deploys(self, machine: Machine, tmp_path: Path) -> None:
+    def test_the_first_time_starts_and_deploys(self, machine, tmp_path):
         said: list[str] = []
         deployed = up(tmp_path, port=4599, auth=True, report=said.append)
         assert machine.done == ["start", "deploy"]
@@ -75,13 +75,13 @@ class TestUp:
         assert local_stack.read(tmp_path) == deployed
         assert "deploying" in said
 
-    def test_again_does_nothing(self, machine: Machine, tmp_path: Path) -> None:
+    def test_again_does_nothing(self, machine, tmp_path):
         first = up(tmp_path, port=4599, auth=True)
         machine.done.clear()
         assert up(tmp_path) == up(tmp_path, port=4599, auth=True) == first
         assert machine.done == []
 
-    def test_an_edit_deploys_to_the_running_emulator(self, machine: Machine, tmp_path: Path) -> None:
+    def test_an_edit_deploys_to_the_running_emulator(self, machine, tmp_path):
         first = up(tmp_path)
         machine.done.clear()
         machine.fingerprint = "f2"
@@ -89,23 +89,21 @@ class TestUp:
         assert machine.done == ["deploy"]
 
     @pytest.mark.parametrize("damage", ["{", "{}", "[]"])
-    def test_a_description_that_is_damaged_or_foreign_deploys_again(
-        self, machine: Machine, tmp_path: Path, damage: str
-    ) -> None:
+    def test_a_description_that_is_damaged_or_foreign_deploys_again(self, machine, tmp_path, damage):
         first = up(tmp_path)
         machine.done.clear()
         (tmp_path / ".fanin" / "local.json").write_text(damage)
         assert up(tmp_path) == first
         assert machine.done == ["deploy"]
 
-    def test_an_emulator_that_died_is_started_and_deployed_to(self, machine: Machine, tmp_path: Path) -> None:
+    def test_an_emulator_that_died_is_started_and_deployed_to(self, machine, tmp_path):
         first = up(tmp_path)
         machine.done.clear()
         machine.running = None
         assert up(tmp_path).pid != first.pid
         assert machine.done == ["start", "deploy"]
 
-    def test_an_emulator_that_does_not_answer_is_replaced(self, machine: Machine, tmp_path: Path) -> None:
+    def test_an_emulator_that_does_not_answer_is_replaced(self, machine, tmp_path):
         up(tmp_path)
         machine.done.clear()
         machine.healthy = False
@@ -113,15 +111,13 @@ class TestUp:
         assert machine.done == ["stop", "start", "deploy"]
 
     @pytest.mark.parametrize("other", [{"port": 4599}, {"auth": True}])
-    def test_another_port_or_mode_replaces_the_emulator(
-        self, machine: Machine, tmp_path: Path, other: dict[str, Any]
-    ) -> None:
+    def test_another_port_or_mode_replaces_the_emulator(self, machine, tmp_path, other):
         up(tmp_path)
         machine.done.clear()
         up(tmp_path, **other)
         assert machine.done == ["stop", "start", "deploy"]
 
-    def test_a_deployment_that_fails_leaves_no_description(self, machine: Machine, tmp_path: Path) -> None:
+    def test_a_deployment_that_fails_leaves_no_description(self, machine, tmp_path):
         up(tmp_path)
         machine.fingerprint, machine.fails = "f2", True
         with pytest.raises(LocalStackFailed, match="ROLLBACK_COMPLETE"):
@@ -129,27 +125,23 @@ class TestUp:
         assert local_stack.read(tmp_path) is None
         assert status(tmp_path).state == "starting"
 
-    def test_settings_come_on_top_of_the_local_ones(self, machine: Machine, tmp_path: Path) -> None:
+    def test_settings_come_on_top_of_the_local_ones(self, machine, tmp_path):
         up(tmp_path, context={"prefix": "shop", "removal": "retain"})
         assert machine.contexts == [{**CONTEXT, "prefix": "shop", "removal": "retain"}]
 
-    def test_each_app_and_context_has_an_assembly_of_its_own(self) -> None:
+    def test_each_app_and_context_has_an_assembly_of_its_own(self):
         other = stack.App(Path("shop/app.py"), ())
         assert stack._name(other, {"a": 1}) != stack._name(stack.FANIN, {"a": 1})
         assert stack._name(stack.FANIN, {"a": 1, "b": 2}) == stack._name(stack.FANIN, {"b": 2, "a": 1})
         assert stack._name(stack.FANIN, {"a": 1}) != stack._name(stack.FANIN, {"a": 2})
 
-    def test_without_a_checkout_it_says_what_to_do(
-        self, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_without_a_checkout_it_says_what_to_do(self, machine, tmp_path, monkeypatch):
         monkeypatch.setattr(stack, "CHECKOUT", tmp_path / "site-packages")
         with pytest.raises(LocalStackFailed, match=r"needs a checkout of fanin.*clone the repository"):
             up(tmp_path)
         assert machine.running is None
 
-    def test_the_stack_of_the_checkout_is_found_from_any_folder(
-        self, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_stack_of_the_checkout_is_found_from_any_folder(self, machine, tmp_path, monkeypatch):
         # Given a checkout, and a current folder outside of it
         checkout, outside = tmp_path / "checkout", tmp_path / "outside"
         checkout.mkdir()
@@ -168,8 +160,8 @@ class TestUp:
             local_stack.current()
 
     def test_a_state_folder_that_cannot_be_written_is_told_and_does_no_harm(
-        self, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, machine, tmp_path, monkeypatch
+    ):
         (tmp_path / "app.py").touch()
         (tmp_path / "state").touch()
         monkeypatch.setattr(stack, "CHECKOUT", tmp_path)
@@ -180,9 +172,7 @@ class TestUp:
 
 
 class TestDown:
-    def test_it_stops_the_emulator_and_deletes_the_description(
-        self, machine: Machine, tmp_path: Path
-    ) -> None:
+    def test_it_stops_the_emulator_and_deletes_the_description(self, machine, tmp_path):
         up(tmp_path)
         assert down(tmp_path)
         assert machine.running is None
@@ -190,9 +180,7 @@ class TestDown:
         assert not down(tmp_path)
 
 
-def test_the_status_follows_the_emulator_and_what_was_deployed_to_it(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_the_status_follows_the_emulator_and_what_was_deployed_to_it(machine, tmp_path):
     def found() -> tuple[str, object]:
         return status(tmp_path).state, status(tmp_path).stack
 

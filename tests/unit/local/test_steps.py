@@ -3,7 +3,6 @@
 import io
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -29,7 +28,7 @@ def interrupted(out: Beats) -> None:
         raise KeyboardInterrupt
 
 
-def test_each_step_has_a_number_dots_and_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_step_has_a_number_dots_and_its_time(monkeypatch):
     # Given steps that beat quickly
     monkeypatch.setattr(steps, "BEAT_SECONDS", 0.001)
     out = Beats()
@@ -49,9 +48,7 @@ def test_each_step_has_a_number_dots_and_its_time(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("has_uv", [True, False])
-def test_uv_installs_where_it_is_beside_python(
-    has_uv: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uv_installs_where_it_is_beside_python(has_uv, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     if has_uv:
         (tmp_path / "uv").touch()

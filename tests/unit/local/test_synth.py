@@ -39,38 +39,38 @@ def run(app: Path, out: Path, **context: object) -> bool:
     return synthesize(app, out, inputs=[app, app.parent / "infra"], context=context)
 
 
-def test_first_time_runs_with_the_context(app: Path, out: Path) -> None:
+def test_first_time_runs_with_the_context(app, out):
     assert run(app, out, local=True)
     assert json.loads((out / "context").read_text()) == {"local": True}
 
 
-def test_unchanged_does_not_run(app: Path, out: Path) -> None:
+def test_unchanged_does_not_run(app, out):
     run(app, out)
     assert not run(app, out)
     assert (out / "runs").read_text() == "1"
 
 
 @pytest.mark.parametrize("name", ["app.py", "infra/stack.py", "infra/new.py"])
-def test_an_edit_runs(app: Path, out: Path, name: str) -> None:
+def test_an_edit_runs(app, out, name):
     run(app, out)
     edited = app.parent / name
     edited.write_text((edited.read_text() if edited.exists() else "") + "\n# edited")
     assert run(app, out)
 
 
-def test_a_file_that_went_runs(app: Path, out: Path) -> None:
+def test_a_file_that_went_runs(app, out):
     run(app, out)
     (app.parent / "infra" / "stack.py").unlink()
     assert run(app, out)
 
 
-def test_other_context_runs(app: Path, out: Path) -> None:
+def test_other_context_runs(app, out):
     run(app, out, lifetime=60)
     assert run(app, out, lifetime=61)
 
 
 @pytest.mark.parametrize("name", ["infra/__pycache__/stack.cpython-311.pyc", "infra/x.egg-info/PKG-INFO"])
-def test_what_python_makes_itself_is_no_edit(app: Path, out: Path, name: str) -> None:
+def test_what_python_makes_itself_is_no_edit(app, out, name):
     run(app, out)
     made = app.parent / name
     made.parent.mkdir()
@@ -78,7 +78,7 @@ def test_what_python_makes_itself_is_no_edit(app: Path, out: Path, name: str) ->
     assert not run(app, out)
 
 
-def test_failure_says_what_the_app_said_and_runs_again(app: Path, out: Path) -> None:
+def test_failure_says_what_the_app_said_and_runs_again(app, out):
     # Given an assembly, When the app breaks, Then the error ends with what it said
     run(app, out)
     app.write_text("raise SystemExit('setting lifetime is -1')")
@@ -91,8 +91,8 @@ def test_failure_says_what_the_app_said_and_runs_again(app: Path, out: Path) -> 
 
 
 def test_an_interruption_ends_all_that_runs_and_half_an_asset_is_not_taken_for_the_whole(
-    app: Path, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    app, out, monkeypatch
+):
     # Given an app that has begun an asset, with a process of its own
     app.write_text(
         APP

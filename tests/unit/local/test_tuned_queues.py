@@ -69,7 +69,7 @@ def receive(sqs: Any, queue: dict[str, Any], most: int = 10) -> list[int]:
     return [message["body"] for message in sqs._collect_msgs(queue, most, 30)]
 
 
-def test_messages_come_in_their_order_and_once(sqs: Emulator) -> None:
+def test_messages_come_in_their_order_and_once(sqs):
     queue = queue_of(25)
     queue["messages"][1]["visible_at"] = time.time() + 60
     assert receive(sqs, queue) == [0, *range(2, 11)]
@@ -81,19 +81,17 @@ def test_messages_come_in_their_order_and_once(sqs: Emulator) -> None:
     assert queue["messages"][0].keys() == {"body", "visible_at", "receive_count"}
 
 
-def test_the_emulator_looks_at_what_it_hands_out_only(sqs: Emulator) -> None:
+def test_the_emulator_looks_at_what_it_hands_out_only(sqs):
     receive(sqs, queue_of(1_000))
     assert sqs.looked_at == 10
 
 
-def test_a_fifo_queue_is_left_to_the_emulator(sqs: Emulator) -> None:
+def test_a_fifo_queue_is_left_to_the_emulator(sqs):
     receive(sqs, queue_of(1_000, fifo=True))
     assert sqs.looked_at == 1_000
 
 
-def test_expired_messages_are_looked_for_once_a_second_in_each_queue(
-    sqs: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_expired_messages_are_looked_for_once_a_second_in_each_queue(sqs, monkeypatch):
     now = 100.0
     monkeypatch.setattr(tuned_queues, "time", SimpleNamespace(time=lambda: now))
     one, other = queue_of(1), queue_of(1)
@@ -105,7 +103,7 @@ def test_expired_messages_are_looked_for_once_a_second_in_each_queue(
     assert sqs.looks_for_expired == 3
 
 
-def test_a_message_is_found_by_its_handle_and_the_others_stay_in_their_order() -> None:
+def test_a_message_is_found_by_its_handle_and_the_others_stay_in_their_order():
     messages = [{"body": n, "receipt_handle": f"r{n}" if n % 2 else None} for n in range(9)]
     places = tuned_queues._places(messages, {"r1", "r5", "r7", "gone", None, ""})
     assert places == [1, 5, 7]
@@ -117,7 +115,7 @@ def test_a_message_is_found_by_its_handle_and_the_others_stay_in_their_order() -
     assert [message["body"] for message in messages] == [2, 3, 4, 6]
 
 
-def test_a_message_sent_while_a_mapping_deletes_is_kept(sqs: Any) -> None:
+def test_a_message_sent_while_a_mapping_deletes_is_kept(sqs):
     # Given a sender that has the list of messages in hand
     sqs.queues["q"] = {"messages": [{"body": n, "receipt_handle": f"r{n}"} for n in range(4)]}
     in_hand = sqs.queues["q"]["messages"]
@@ -130,7 +128,7 @@ def test_a_message_sent_while_a_mapping_deletes_is_kept(sqs: Any) -> None:
     assert [message["body"] for message in sqs.queues["q"]["messages"]] == [1, 3, 4]
 
 
-def test_what_is_sent_while_a_queue_is_swept_is_kept_and_what_is_deleted_stays_away(sqs: Any) -> None:
+def test_what_is_sent_while_a_queue_is_swept_is_kept_and_what_is_deleted_stays_away(sqs):
     # Given a queue of which one message goes to the dead letters
     queue = {"messages": [{"body": n, "receipt_handle": f"r{n}"} for n in range(4)]}
     sqs.queues["q"] = queue
@@ -150,18 +148,18 @@ def test_what_is_sent_while_a_queue_is_swept_is_kept_and_what_is_deleted_stays_a
     assert [message["body"] for message in queue["messages"]] == [0, 3, 4]
 
 
-def test_it_stops_at_the_last_message_that_is_to_be_deleted() -> None:
+def test_it_stops_at_the_last_message_that_is_to_be_deleted():
     messages = [{"receipt_handle": "a"}, {"receipt_handle": "b"}, None]  # None fails whoever looks at it
     assert tuned_queues._places(messages, {"a", "b"}) == [0, 1]
 
 
-def test_an_emulator_without_what_is_patched_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_emulator_without_what_is_patched_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(tuned_queues.importlib, "import_module", lambda name: SimpleNamespace())
     with pytest.raises(SystemExit, match="lacks the attribute _collect_msgs"):
         tuned_queues.tune(launcher._require)
 
 
-def test_a_long_queue_is_not_swept_for_every_receive(sqs: Any) -> None:
+def test_a_long_queue_is_not_swept_for_every_receive(sqs):
     # Given a queue with a dead-letter queue, of which no message has been received too often
     queue = {**queue_of(1_000), "attributes": {"RedrivePolicy": '{"maxReceiveCount": "3"}'}}
 
@@ -178,7 +176,7 @@ def test_a_long_queue_is_not_swept_for_every_receive(sqs: Any) -> None:
 
 
 @pytest.mark.parametrize(("received", "sweeps"), [(2, 1), (3, 2)])
-def test_a_queue_is_swept_before_a_message_would_come_too_often(sqs: Any, received: int, sweeps: int) -> None:
+def test_a_queue_is_swept_before_a_message_would_come_too_often(sqs, received, sweeps):
     # Given a queue that was just swept, and then a message that comes next was received some times
     queue = {**queue_of(20), "attributes": {"RedrivePolicy": '{"maxReceiveCount": 3}'}}
     sqs._dlq_sweep(queue)
@@ -189,7 +187,7 @@ def test_a_queue_is_swept_before_a_message_would_come_too_often(sqs: Any, receiv
     assert sqs.sweeps == sweeps
 
 
-def test_a_fifo_queue_is_swept_each_time(sqs: Any) -> None:
+def test_a_fifo_queue_is_swept_each_time(sqs):
     # Given a FIFO queue, when it is received from twice, then it is swept twice, as the emulator does
     queue = {**queue_of(1, fifo=True), "attributes": {}}
     sqs._dlq_sweep(queue)

@@ -1,6 +1,5 @@
 """What handlers may do wrongly, played on the whole service: nothing is done that was not worked on."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -29,15 +28,13 @@ class Later:
 
 
 @pytest.mark.parametrize("handle", [works_later, yields, partial(works_later), Later()])
-def test_a_handler_that_returns_before_its_work_is_done_is_refused(
-    service: InMemoryService, handle: Callable[..., Any]
-) -> None:
+def test_a_handler_that_returns_before_its_work_is_done_is_refused(service, handle):
     with pytest.raises(InvalidRequest, match="is async or a generator"):
         service.tracker.sqs_handler(handle)
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
-def test_what_a_handler_leaves_to_be_awaited_is_not_done(service: InMemoryService) -> None:
+def test_what_a_handler_leaves_to_be_awaited_is_not_done(service):
     queue = service.queue("work")
     with service.tracker.batch() as batch:
         batch.send(queue, ["a"])
@@ -47,7 +44,7 @@ def test_what_a_handler_leaves_to_be_awaited_is_not_done(service: InMemoryServic
     assert service.tracker.status(batch.id).done_min == 0
 
 
-def test_a_run_that_adds_fewer_items_than_an_earlier_one_closes_nothing(service: InMemoryService) -> None:
+def test_a_run_that_adds_fewer_items_than_an_earlier_one_closes_nothing(service):
     # Given a handler that dies after it has added two pages, and sees but one when its message comes again
     work, rows = service.queue("work", max_receives=2), service.queue("rows")
     pages, errors = [["1", "2"], ["3"]], list[Exception]()
@@ -76,9 +73,7 @@ def test_a_run_that_adds_fewer_items_than_an_earlier_one_closes_nothing(service:
 
 
 @pytest.mark.parametrize("key", [None, "mine"])
-def test_a_child_that_ended_before_anything_was_added_swallows_nothing(
-    service: InMemoryService, key: str | None
-) -> None:
+def test_a_child_that_ended_before_anything_was_added_swallows_nothing(service, key):
     # Given a handler that dies before it adds anything, so that its child ends empty at the deadline
     work = service.queue("work", max_receives=2, visibility_timeout=600)
     rows = service.queue("rows")
@@ -109,7 +104,7 @@ def test_a_child_that_ended_before_anything_was_added_swallows_nothing(
     )
 
 
-def test_a_producer_that_comes_late_to_a_partial_end_is_told(service: InMemoryService) -> None:
+def test_a_producer_that_comes_late_to_a_partial_end_is_told(service):
     # Given a producer that dies when it has added its items, and comes back after the deadline
     queue = service.queue("work")
     options = {"key": "import", "on_error": "leave", "deadline": START + timedelta(minutes=5)}
@@ -127,7 +122,7 @@ def test_a_producer_that_comes_late_to_a_partial_end_is_told(service: InMemorySe
         send()
 
 
-def test_attributes_may_be_handed_on_by_the_recipient_of_a_scatter(service: InMemoryService) -> None:
+def test_attributes_may_be_handed_on_by_the_recipient_of_a_scatter(service):
     channel, rows = service.queue("channel", channel=True), service.queue("rows")
     service.tracker.scatters.start([channel], "x")
     batches = []
@@ -143,7 +138,7 @@ def test_attributes_may_be_handed_on_by_the_recipient_of_a_scatter(service: InMe
     assert service.tracker.status(batches[0]).batch.state == "complete"
 
 
-def test_a_recipient_of_a_scatter_is_no_parent(service: InMemoryService) -> None:
+def test_a_recipient_of_a_scatter_is_no_parent(service):
     channel = service.queue("channel", channel=True)
     service.tracker.scatters.start([channel], "x")
     (message,) = service.sqs.receive_message(QueueUrl=channel, MessageAttributeNames=["All"])["Messages"]
@@ -152,7 +147,7 @@ def test_a_recipient_of_a_scatter_is_no_parent(service: InMemoryService) -> None
         service.tracker.open(parent_item=message["MessageAttributes"]["fanin-item"]["StringValue"])
 
 
-def test_an_estimated_batch_goes_on_under_its_keys(service: InMemoryService) -> None:
+def test_an_estimated_batch_goes_on_under_its_keys(service):
     queue = service.queue("work")
     for _ in range(2):
         batch = service.tracker.attach(service.tracker.open(mode="estimated", key="run").batch_id)
@@ -161,7 +156,7 @@ def test_an_estimated_batch_goes_on_under_its_keys(service: InMemoryService) -> 
     assert batch.status().batch.items == 2
 
 
-def test_a_callers_key_is_no_key_of_a_block(service: InMemoryService) -> None:
+def test_a_callers_key_is_no_key_of_a_block(service):
     with service.tracker.batch() as batch:
         batch.send(service.queue("work"), ["a", "b"], key="import")
         batch.add(2, key="import/0")
@@ -169,7 +164,7 @@ def test_a_callers_key_is_no_key_of_a_block(service: InMemoryService) -> None:
     assert batch.status().batch.items == 4
 
 
-def test_time_passes_for_a_thread_that_waits_within_a_wait_that_is_over(service: InMemoryService) -> None:
+def test_time_passes_for_a_thread_that_waits_within_a_wait_that_is_over(service):
     # Given a handler that sends, while SQS is busy, at the very moment until which the test waits
     work, rows = service.queue("work", visibility_timeout=60), service.queue("rows")
     tries = []
@@ -200,6 +195,6 @@ def test_time_passes_for_a_thread_that_waits_within_a_wait_that_is_over(service:
     ],
     ids=["on_error", "via", "key"],
 )
-def test_misspelt_options_are_refused(service: InMemoryService, call: Callable[[Any], Any]) -> None:
+def test_misspelt_options_are_refused(service, call):
     with pytest.raises(InvalidRequest):
         call(service.tracker)

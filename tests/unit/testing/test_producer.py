@@ -9,7 +9,7 @@ from fanin.testing import InMemoryService
 BLOCKS = 5
 
 
-def test_only_the_blocks_in_hand_are_sent_into_a_batch_that_has_ended() -> None:
+def test_only_the_blocks_in_hand_are_sent_into_a_batch_that_has_ended():
     seen = set[bool]()
     for moment in count():
         resumed = Resumed(moment)

@@ -11,7 +11,7 @@ from fanin.testing import InMemoryService
 
 
 @pytest.mark.parametrize("fifo", [False, True])
-def test_a_large_redrive_is_finished_when_the_call_returns(fifo: bool) -> None:
+def test_a_large_redrive_is_finished_when_the_call_returns(fifo):
     # Given more failures than a call sends itself
     service = InMemoryService()
     tracker, queue = service.tracker, service.queue(fifo=fifo)
@@ -89,7 +89,7 @@ class Work:
 @pytest.mark.parametrize("on_failure", ["done", "hold"])
 @pytest.mark.parametrize("selection", [{}, {"errors": ["no price"]}])
 @pytest.mark.parametrize("later", [timedelta(minutes=3), timedelta(hours=3)])
-def test_what_a_dead_redrive_has_not_sent_is_sent_by_the_next(on_failure, selection, later) -> None:
+def test_what_a_dead_redrive_has_not_sent_is_sent_by_the_next(on_failure, selection, later):
     # Given a redrive that dies before it sends, and a new batch that may be orphaned since
     work = Work(on_failure)
     work.dies(**selection)
@@ -100,7 +100,7 @@ def test_what_a_dead_redrive_has_not_sent_is_sent_by_the_next(on_failure, select
     assert work.redrive() == (0, 0 if on_failure == "hold" else 3)
 
 
-def test_held_items_that_a_dead_redrive_has_taken_are_held_again() -> None:
+def test_held_items_that_a_dead_redrive_has_taken_are_held_again():
     work = Work("hold")
     work.dies()
     assert work.tracker.status(work.batch).batch.held == 0
@@ -110,7 +110,7 @@ def test_held_items_that_a_dead_redrive_has_taken_are_held_again() -> None:
     assert work.tracker.release(work.batch).released == 3
 
 
-def test_what_a_cancelled_redrive_has_not_done_is_sent_again_and_nothing_else() -> None:
+def test_what_a_cancelled_redrive_has_not_done_is_sent_again_and_nothing_else():
     # Given a redrive of which one message was handled before somebody cancels its new batch
     work = Work()
     first = work.tracker.redrive(work.batch)
@@ -123,7 +123,7 @@ def test_what_a_cancelled_redrive_has_not_done_is_sent_again_and_nothing_else() 
     assert len(work.done) == 2
 
 
-def test_a_failure_without_a_message_does_not_hide_the_one_before() -> None:
+def test_a_failure_without_a_message_does_not_hide_the_one_before():
     work = Work()
     (first, *_) = work.tracker.iter_failures(work.batch)
     work.tracker.fail(first.item, "by hand")
@@ -132,7 +132,7 @@ def test_a_failure_without_a_message_does_not_hide_the_one_before() -> None:
     assert work.redrive() == (3, 0)
 
 
-def test_a_message_that_was_sent_fair_is_fair_when_it_is_sent_again() -> None:
+def test_a_message_that_was_sent_fair_is_fair_when_it_is_sent_again():
     # Given a failed message on a standard queue, whose group is its batch
     service = InMemoryService()
     tracker, queue = service.tracker, service.queue()

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -39,14 +38,14 @@ def kinds(service: InMemoryService) -> list[str]:
 
 
 class TestTime:
-    def test_it_starts_where_it_is_told_to_and_stands_still(self) -> None:
+    def test_it_starts_where_it_is_told_to_and_stands_still(self):
         start = datetime(2030, 1, 1, tzinfo=UTC)
         service = InMemoryService(start=start)
         service.advance(HOUR)
         service.tracker.ack(service.tracker.add(service.tracker.open().batch_id, 10))
         assert service.now == start + HOUR
 
-    def test_batches_idle_since_are_expired_by_it(self, service: InMemoryService) -> None:
+    def test_batches_idle_since_are_expired_by_it(self, service):
         service.tracker.open()
         service.advance(HOUR)
         assert service.tracker.expire("open", idle_since=-timedelta(minutes=40)).batches == 1
@@ -61,13 +60,13 @@ class TestSeed:
         batch.cancel()
         return [event.id for event in service.events]
 
-    def test_a_run_is_repeated_by_its_seed(self) -> None:
+    def test_a_run_is_repeated_by_its_seed(self):
         assert self.run(1) == self.run(1) != self.run(2)
 
 
 class TestQueues:
     @pytest.mark.parametrize("via", ["api", "queue"])
-    def test_a_lambda_handler_is_called_as_messages_come(self, service: InMemoryService, via: Any) -> None:
+    def test_a_lambda_handler_is_called_as_messages_come(self, service, via):
         # Given a handler that gives one message up, and gets another the second time only
         url, tries = service.queue("rows", visibility_timeout=60), Counter[str]()
 
@@ -94,7 +93,7 @@ class TestQueues:
         assert service.events[1].detail["failed"] == 1
 
     @pytest.mark.parametrize("via", ["api", "queue"])
-    def test_one_bad_mark_of_a_window_harms_no_other(self, service: InMemoryService, via: Any) -> None:
+    def test_one_bad_mark_of_a_window_harms_no_other(self, service, via):
         # Given a handler that names a total which the batch does not have, for one message of ten
         url = service.queue("rows", max_receives=3, visibility_timeout=60)
 
@@ -121,13 +120,13 @@ class TestQueues:
             assert (status.batch.failed, status.batch.totals) == (1, {"rows": 42})
             assert service.dead == []
 
-    def test_messages_that_were_there_before_are_consumed(self, service: InMemoryService) -> None:
+    def test_messages_that_were_there_before_are_consumed(self, service):
         url, seen = service.queue(), list[str]()
         service.sqs.send_message(QueueUrl=url, MessageBody="x")
         service.consume(url, lambda event, _context: seen.append(event["Records"][0]["body"]))
         assert seen == ["x"]
 
-    def test_a_dead_letter_of_no_batch_is_kept(self, service: InMemoryService) -> None:
+    def test_a_dead_letter_of_no_batch_is_kept(self, service):
         url = service.queue("rows", max_receives=1, visibility_timeout=1)
         service.sqs.send_message(QueueUrl=url, MessageBody="whose am I?")
         for _ in range(2):
@@ -136,7 +135,7 @@ class TestQueues:
         (dead,) = service.dead
         assert dead.where == "dead_letters"
 
-    def test_a_fifo_queue_keeps_the_order_of_a_batch(self, service: InMemoryService) -> None:
+    def test_a_fifo_queue_keeps_the_order_of_a_batch(self, service):
         url, seen = service.queue("rows", fifo=True), list[str]()
         assert url.endswith(".fifo")
         with service.tracker.batch() as batch:
@@ -146,9 +145,7 @@ class TestQueues:
         assert seen == [f"{n}" for n in range(30)]
 
     @pytest.mark.parametrize(("hours", "again"), [(23, True), (25, False)])
-    def test_a_message_of_an_unknown_batch_is_dropped_once_it_is_a_day_old(
-        self, service: InMemoryService, hours: int, again: bool
-    ) -> None:
+    def test_a_message_of_an_unknown_batch_is_dropped_once_it_is_a_day_old(self, service, hours, again):
         # Given messages of another service, for a consumer on Lambda and for one that polls
         with InMemoryService(seed=1).tracker.batch() as other:
             (item,) = other.add(1)
@@ -167,7 +164,7 @@ class TestQueues:
         # Then they came again, unless their batch is over a day old by the clock of the service
         assert [count > 1 for count in seen.values()] == [again, again]
 
-    def test_a_delayed_message_comes_when_it_is_due(self, service: InMemoryService) -> None:
+    def test_a_delayed_message_comes_when_it_is_due(self, service):
         url, seen = service.queue(), list[datetime]()
         start = service.now
         service.consume(url, lambda _event, _context: seen.append(service.now))
@@ -176,7 +173,7 @@ class TestQueues:
         service.advance(HOUR)
         assert seen == [start + timedelta(seconds=90)]
 
-    def test_one_that_is_not_there(self, service: InMemoryService) -> None:
+    def test_one_that_is_not_there(self, service):
         with pytest.raises(NotConfigured, match=r"service\.queue"):
             service.consume("https://sqs/rows", lambda _event, _context: None)
         with pytest.raises(NotConfigured, match="check the URL"), service.tracker.batch() as batch:
@@ -184,7 +181,7 @@ class TestQueues:
 
 
 class TestFaults:
-    def test_a_full_batch_is_waited_for_while_others_work(self, service: InMemoryService) -> None:
+    def test_a_full_batch_is_waited_for_while_others_work(self, service):
         # Given a bounded batch whose consumer is slow to come back
         url = service.queue(visibility_timeout=30)
         tries = Counter[str]()
@@ -231,7 +228,7 @@ def scenario(service: InMemoryService, patience: int) -> int:
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_process_may_die_at_any_access_and_the_end_is_told(moment: str) -> None:
+def test_a_process_may_die_at_any_access_and_the_end_is_told(moment):
     # Given how many accesses there are when all goes well
     accesses: list[str] = []
     healthy = InMemoryService(on_call=lambda call, when: accesses.append(call) if when == moment else None)
@@ -256,7 +253,7 @@ def test_a_process_may_die_at_any_access_and_the_end_is_told(moment: str) -> Non
 
 
 class TestPatterns:
-    def test_a_payload_that_nobody_can_do_frees_its_slot_and_is_kept(self, service: InMemoryService) -> None:
+    def test_a_payload_that_nobody_can_do_frees_its_slot_and_is_kept(self, service):
         # Given a full buffer with a queue of its own, and a payload that always fails
         service.tracker.buffers.define("jobs", 2)
         service.tracker.producer("jobs").put("poison", "good")
@@ -282,7 +279,7 @@ class TestPatterns:
         (dead,) = service.dead
         assert dead.what["body"] == "poison"  # type: ignore[index]
 
-    def test_a_claimed_payload_is_a_reply(self, service: InMemoryService) -> None:
+    def test_a_claimed_payload_is_a_reply(self, service):
         url = service.queue(channel=True)
         started = service.tracker.scatters.start([Recipient("car", url)], "video!")
         seen: list[ReceivedMessage] = []
@@ -292,7 +289,7 @@ class TestPatterns:
         assert service.tracker.scatters.reply(seen[0], claim=claim.key).first
         assert service.events_of(started.batch.batch_id)[0].detail_type == "Gather Ready"
 
-    def test_a_repeater_and_a_receiver_work_by_its_clock(self, service: InMemoryService) -> None:
+    def test_a_repeater_and_a_receiver_work_by_its_clock(self, service):
         # Given a sender and a receiver, and envelopes of which the first are lost
         url, channel = service.queue(visibility_timeout=60), service.queue(channel=True)
         repeater = Repeater(
@@ -329,7 +326,7 @@ class TestPatterns:
         assert sorted(effects) == [f"{n}".encode() for n in range(10)]
         assert repeater.tick() == 0
 
-    def test_work_that_was_taken_comes_again(self, service: InMemoryService) -> None:
+    def test_work_that_was_taken_comes_again(self, service):
         service.tracker.buffers.define("jobs", 2)
         service.tracker.producer("jobs").put("a")
         assert service.tracker.buffers.take("jobs", wait=0, visibility_timeout=40)
@@ -337,7 +334,7 @@ class TestPatterns:
         assert [work.payload for work in service.tracker.buffers.take("jobs", wait=20)] == ["a"]
 
 
-def test_it_needs_nothing_but_fanin_itself() -> None:
+def test_it_needs_nothing_but_fanin_itself():
     """Neither Powertools nor the schemas' compiler, which are extras, nor a network or credentials."""
     code = """
 import sys
@@ -358,7 +355,7 @@ assert Tracker.in_memory().open().state == "open"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)  # noqa: S603
 
 
-def test_faults_that_were_given_at_the_start_stop_when_on_call_is_taken_away() -> None:
+def test_faults_that_were_given_at_the_start_stop_when_on_call_is_taken_away():
     service = InMemoryService(on_call=Fault("batches.create", times=100))
     with pytest.raises(ServiceUnavailable):
         service.tracker.open()
@@ -379,16 +376,14 @@ def test_faults_that_were_given_at_the_start_stop_when_on_call_is_taken_away() -
         (lambda service: service.deliver_twice(service.queue(), share=2), "share"),
     ],
 )
-def test_what_sqs_and_the_clock_would_refuse_is_refused(
-    service: InMemoryService, call: Callable[[InMemoryService], object], about: str
-) -> None:
+def test_what_sqs_and_the_clock_would_refuse_is_refused(service, call, about):
     before = service.now
     with pytest.raises(InvalidRequest, match=about):
         call(service)
     assert service.now == before
 
 
-def test_it_happens_at_its_place_so_often_and_no_more() -> None:
+def test_it_happens_at_its_place_so_often_and_no_more():
     fault = Fault("words.clear", "after", times=2)
     fault("words.clear", "before")
     fault("words.read", "after")
@@ -399,7 +394,7 @@ def test_it_happens_at_its_place_so_often_and_no_more() -> None:
     fault("words.clear", "after")
 
 
-def test_some_accesses_may_go_well_first() -> None:
+def test_some_accesses_may_go_well_first():
     fault = Fault("words.clear", skip=1, error=Throttled("slow down"))
     fault("words.clear", "before")
     with pytest.raises(Throttled):
@@ -407,7 +402,7 @@ def test_some_accesses_may_go_well_first() -> None:
 
 
 @pytest.mark.parametrize(("call", "moment"), [("clear", "before"), ("words.clear", "during")])
-def test_a_fault_that_would_never_happen_is_refused(call: str, moment: str) -> None:
+def test_a_fault_that_would_never_happen_is_refused(call, moment):
     with pytest.raises(InvalidRequest):
         Fault(call, moment)
 
@@ -415,9 +410,7 @@ def test_a_fault_that_would_never_happen_is_refused(call: str, moment: str) -> N
 @pytest.mark.parametrize(
     ("times", "told"), [(1, ["Batch Failing", "Batch Cancelled"]), (2, ["Batch Cancelled"])]
 )
-def test_what_the_bus_refuses_until_the_end_is_not_told_after_it(
-    service: InMemoryService, times: int, told: list[str]
-) -> None:
+def test_what_the_bus_refuses_until_the_end_is_not_told_after_it(service, times, told):
     # Given a bus that refuses the first failure of a batch, once or until the batch has ended
     with service.tracker.batch() as batch:
         group = batch.add(3)

@@ -16,7 +16,7 @@ CANCEL = Action(
 )
 
 
-def test_an_action_has_only_the_fields_that_are_known() -> None:
+def test_an_action_has_only_the_fields_that_are_known():
     assert log_fields(CANCEL) == {
         "action": "cancelBatch",
         "at": "2023-11-14T22:13:20.123Z",
@@ -27,7 +27,7 @@ def test_an_action_has_only_the_fields_that_are_known() -> None:
     }
 
 
-def test_an_action_has_all_that_is_known() -> None:
+def test_an_action_has_all_that_is_known():
     caller = Caller(CallerKind.JWT, "ada", account="1", issuer="https://id", client="console")
     fields = log_fields(
         replace(
@@ -59,11 +59,11 @@ def test_an_action_has_all_that_is_known() -> None:
         ("😀", "😀"),
     ],
 )
-def test_a_text_is_cut_off_and_can_be_written(text: str, kept: str) -> None:
+def test_a_text_is_cut_off_and_can_be_written(text, kept):
     assert bounded(text) == kept
 
 
-def test_a_line_is_short_whatever_the_caller_says() -> None:
+def test_a_line_is_short_whatever_the_caller_says():
     hostile = "\ud800" * 100_000
     caller = Caller(CallerKind.JWT, hostile, hostile, hostile, hostile)
     fields = log_fields(replace(CANCEL, on={"name": hostile}, caller=caller))

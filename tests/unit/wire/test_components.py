@@ -115,7 +115,7 @@ def is_computed(of: type[Any], name: str) -> bool:
 @pytest.mark.parametrize("shape", list(SHAPES.values()), ids=lambda shape: shape.component)
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_what_is_read_is_written_the_same(shape: Shape[Any], data: st.DataObject) -> None:
+def test_what_is_read_is_written_the_same(shape, data):
     body = data.draw(of_component(shape.component))
 
     written = reread(shape, body)

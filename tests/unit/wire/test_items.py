@@ -10,7 +10,7 @@ from fanin.wire.marks import RANGE
 from tests.unit.domain.test_batch import BATCH
 
 
-def test_a_missing_range_is_a_mark() -> None:
+def test_a_missing_range_is_a_mark():
     block = issue(7, 0, 1_000, b"salt-of-a-batch!")
     written = MISSING_RANGE.encode(MissingRange(991, 1000, block.prefix))
     assert written == {"group": block.prefix, "from": 991, "to": 1000}
@@ -18,7 +18,7 @@ def test_a_missing_range_is_a_mark() -> None:
     assert MISSING_RANGE.decode(written) == MissingRange(991, 1000, block.prefix)
 
 
-def test_a_range_is_named_by_the_group_of_its_batch_and_cut_where_that_ends() -> None:
+def test_a_range_is_named_by_the_group_of_its_batch_and_cut_where_that_ends():
     # Given a batch of a little more items than a group can have
     batch = replace(BATCH, batch_id=7, items=MAX_COUNT + 10)
     first, second = issue(7, 0, MAX_COUNT, batch.salt), issue(7, MAX_COUNT, 10, batch.salt)

@@ -40,7 +40,7 @@ from fanin.wire.json_types import (
 from fanin.wire.shapes import plain
 
 
-def test_bounds_are_in_the_schema_only_where_there_are_some() -> None:
+def test_bounds_are_in_the_schema_only_where_there_are_some():
     assert text().schema == {"type": "string"}
     assert text(9, least=1).schema == {"type": "string", "minLength": 1, "maxLength": 9}
     assert whole(0).schema == {"type": "integer", "minimum": 0}
@@ -50,7 +50,7 @@ def test_bounds_are_in_the_schema_only_where_there_are_some() -> None:
     }  # fmt: skip
 
 
-def test_a_member_of_an_enumeration_is_its_value() -> None:
+def test_a_member_of_an_enumeration_is_its_value():
     kind = one_of(State)
     assert kind.schema["enum"] == [state.value for state in State]
     assert (kind.encode(State.OPEN), kind.decode("open")) == ("open", State.OPEN)
@@ -58,27 +58,27 @@ def test_a_member_of_an_enumeration_is_its_value() -> None:
         kind.decode("shut")
 
 
-def test_null_stands_for_none() -> None:
+def test_null_stands_for_none():
     kind = or_null(TIME)
     assert kind.schema == {"type": ["string", "null"], "format": "date-time"}
     assert (kind.encode(None), kind.decode(None)) == (None, None)
     assert kind.decode(kind.encode(5)) == 5
 
 
-def test_an_array_is_read_as_a_tuple_of_what_its_items_stand_for() -> None:
+def test_an_array_is_read_as_a_tuple_of_what_its_items_stand_for():
     assert many(TEXT).decode(["a"]) == ("a",)
     assert many(one_of(State)).decode(["open"]) == (State.OPEN,)
     assert many(one_of(State)).encode((State.OPEN,)) == ["open"]
 
 
-def test_seconds_are_written_as_points_in_time() -> None:
+def test_seconds_are_written_as_points_in_time():
     assert TIME_IN_SECONDS.encode(1) == "1970-01-01T00:00:01.000Z"
     assert TIME_IN_SECONDS.decode("1970-01-01T00:00:01.999Z") == 1
     with pytest.raises(InvalidRequest, match="RFC 3339"):
         TIME_IN_SECONDS.decode("soon")
 
 
-def test_a_changed_type_leaves_the_first_as_it_was() -> None:
+def test_a_changed_type_leaves_the_first_as_it_was():
     changed = TEXT.with_keywords(description="x").called("other").left_out_if_empty().or_else("y")
     assert TEXT.schema == {"type": "string"}
     assert (TEXT.name, TEXT.omit_empty, TEXT.default) == (None, False, NO_DEFAULT)
@@ -86,7 +86,7 @@ def test_a_changed_type_leaves_the_first_as_it_was() -> None:
     assert (changed.name, changed.omit_empty, changed.default) == ("other", True, "y")
 
 
-def test_a_map_of_strings_has_values_of_its_type() -> None:
+def test_a_map_of_strings_has_values_of_its_type():
     kind = string_map(text(3)).with_keywords(maxProperties=2)
     assert kind.schema["additionalProperties"] == {"type": "string", "maxLength": 3}
     assert kind.schema["maxProperties"] == 2
@@ -127,7 +127,7 @@ FULL = {str(place): "" for place in range(limits.MAX_METADATA)}
         ("state", "open"),
     ],
 )
-def test_a_value_may_be_as_large_as_its_bounds(name: str, value: object) -> None:
+def test_a_value_may_be_as_large_as_its_bounds(name, value):
     assert checked(ALL, json.dumps({name: value})) == {name: value}
 
 
@@ -158,7 +158,7 @@ def test_a_value_may_be_as_large_as_its_bounds(name: str, value: object) -> None
         ("state", 7),
     ],
 )
-def test_a_value_that_is_out_of_its_bounds_or_of_another_kind_is_refused(name: str, value: object) -> None:
+def test_a_value_that_is_out_of_its_bounds_or_of_another_kind_is_refused(name, value):
     with pytest.raises(InvalidRequest, match=f"/{name}"):
         checked(ALL, json.dumps({name: value}))
 
@@ -167,7 +167,7 @@ times = st.integers(0, 4_102_444_800_000)
 
 
 @given(ms=times)
-def test_times_agree_with_the_standard_library(ms: int) -> None:
+def test_times_agree_with_the_standard_library(ms):
     text = encode_time(ms)
     assert datetime.fromisoformat(text) == datetime.fromtimestamp(ms // 1000, UTC).replace(
         microsecond=ms % 1000 * 1000
@@ -184,7 +184,7 @@ def test_times_agree_with_the_standard_library(ms: int) -> None:
         ("1969-12-31T23:00:00-01:00", 0),
     ],
 )
-def test_times_are_read_in_all_forms_of_rfc_3339(text: str, ms: int) -> None:
+def test_times_are_read_in_all_forms_of_rfc_3339(text, ms):
     assert decode_time(text) == ms
 
 
@@ -193,6 +193,6 @@ def test_times_are_read_in_all_forms_of_rfc_3339(text: str, ms: int) -> None:
     ["", "now", "1970-01-01", "1970-01-01T00:00:00", "1970-02-30T00:00:00Z", "1970-01-01T24:01:00Z",
      "1970-01-01 00:00:00Z", "१९७०-01-01T00:00:00Z", "1970-01-01T00:00:00Z\n", "7"],
 )  # fmt: skip
-def test_other_text_is_refused(text: str) -> None:
+def test_other_text_is_refused(text):
     with pytest.raises(InvalidRequest, match="RFC 3339"):
         decode_time(text)

@@ -15,7 +15,6 @@ from fanin.domain.totals import MAX_VALUE
 from fanin.entry.http.validation import parse
 from fanin.errors import (
     BatchGone,
-    FaninError,
     InvalidItemId,
     InvalidRequest,
     OutcomeUnknown,
@@ -46,14 +45,14 @@ ENTRIES: list[tuple[Mark, Any]] = [
 ]
 
 
-def test_every_kind_of_mark_has_an_entry_that_is_told_by_its_fields() -> None:
+def test_every_kind_of_mark_has_an_entry_that_is_told_by_its_fields():
     body = {"marks": [entry for _, entry in ENTRIES]}
 
     assert MARKS.encode([mark for mark, _ in ENTRIES]) == body
     assert list(parse(MARKS, json.dumps(body))) == [mark for mark, _ in ENTRIES]
 
 
-def test_a_range_may_be_a_whole_group() -> None:
+def test_a_range_may_be_a_whole_group():
     assert list(parse(MARKS, '{"marks": [{"group": "7:g"}]}')) == [ItemRange("7:g")]
 
 
@@ -81,7 +80,7 @@ def test_a_range_may_be_a_whole_group() -> None:
         ({"batch_id": "7", "count": 1}, "batch_id"),
     ],
 )
-def test_an_entry_that_cannot_be_read_is_malformed_in_its_place(entry: Any, why: str) -> None:
+def test_an_entry_that_cannot_be_read_is_malformed_in_its_place(entry, why):
     first, bad, last = parse(MARKS, json.dumps({"marks": ["7:g:0", entry, {"failed": "7:g:1"}]}))
 
     assert (first, last) == ("7:g:0", Failure("7:g:1"))
@@ -98,17 +97,17 @@ def test_an_entry_that_cannot_be_read_is_malformed_in_its_place(entry: Any, why:
         (json.dumps({"marks": ["i"] * (limits.MAX_MARKS + 1)}), RequestTooLarge),
     ],
 )
-def test_what_is_no_list_of_marks_is_refused_as_a_whole(body: str, error: type[FaninError]) -> None:
+def test_what_is_no_list_of_marks_is_refused_as_a_whole(body, error):
     with pytest.raises(error):
         parse(MARKS, body)
 
 
-def test_a_malformed_mark_is_not_written() -> None:
+def test_a_malformed_mark_is_not_written():
     with pytest.raises(InvalidRequest, match="no mark"):
         MARKS.encode([Malformed(InvalidRequest("no mark"))])
 
 
-def test_verdicts_come_back_by_place_with_their_errors() -> None:
+def test_verdicts_come_back_by_place_with_their_errors():
     receipt = Receipt(7, "catalog", State.OPEN, first=2, failed=1, duplicates=("7:g:0",))
     marked = Marked(
         [receipt],
@@ -135,24 +134,24 @@ def test_verdicts_come_back_by_place_with_their_errors() -> None:
         }
 
 
-def test_an_unknown_code_is_a_refusal() -> None:
+def test_an_unknown_code_is_a_refusal():
     read = MARKED.decode({"batches": [], "refused": [{"place": 0, "code": "news", "detail": "so"}]})
     assert type(read.refused[0]) is InvalidRequest
 
 
 class TestRequests:
     @pytest.mark.parametrize("mark", [mark for mark, _ in ENTRIES] + ["\U0001f600\n\u00e9:g:0"])
-    def test_the_size_of_a_mark_is_no_less_than_its_json(self, mark: Mark) -> None:
+    def test_the_size_of_a_mark_is_no_less_than_its_json(self, mark):
         each = len(compact(MARKS.encode([mark, mark])).encode()) - len(compact(MARKS.encode([mark])).encode())
 
         assert each <= size_of(mark)
 
-    def test_cut_by_weight(self) -> None:
+    def test_cut_by_weight(self):
         marks: list[Mark] = [Failure("i")] * 1_000 + ["i"] * 10_000 + [Count(7, 1)]
 
         assert [len(some) for some in requests(marks)] == [1_000, 10_000, 1]
 
-    def test_cut_by_bytes_and_a_mark_that_is_too_large_is_alone(self) -> None:
+    def test_cut_by_bytes_and_a_mark_that_is_too_large_is_alone(self):
         large = Failure("i", message=KeptMessage("x" * REQUEST_BYTES))
 
         assert list(requests(["a" * 97, "b" * 97, "c" * 97], most_bytes=200)) == [
@@ -161,13 +160,13 @@ class TestRequests:
         ]
         assert list(requests(["a", large, "b"])) == [["a"], [large], ["b"]]
 
-    def test_take_malformed_marks_along_and_of_none_make_none(self) -> None:
+    def test_take_malformed_marks_along_and_of_none_make_none(self):
         marks: list[Any] = ["i", Malformed(InvalidRequest("no")), Done(5), None]
 
         assert list(requests(marks)) == [marks]
         assert list(requests([])) == []
 
-    def test_read_one_mark_ahead_at_most(self) -> None:
+    def test_read_one_mark_ahead_at_most(self):
         read: list[int] = []
 
         def stream() -> Any:
@@ -180,6 +179,6 @@ class TestRequests:
 
 
 @pytest.mark.parametrize("result", [reduce(lambda inner, _: [inner], range(97), 0), {1: 1, "1": 2}, "\ud800"])
-def test_a_result_that_could_not_be_read_again_is_refused(result: object) -> None:
+def test_a_result_that_could_not_be_read_again_is_refused(result):
     with pytest.raises(InvalidRequest, match="the result of an item"):
         result_json(result)

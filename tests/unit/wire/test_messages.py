@@ -1,7 +1,6 @@
 """The shape of a kept message."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -14,12 +13,12 @@ from fanin.wire.messages import KEPT_MESSAGE, pack, unpack
 TEXT = {"type": "String", "value": "x"}
 
 
-def test_what_a_message_does_not_have_is_left_out() -> None:
+def test_what_a_message_does_not_have_is_left_out():
     assert KEPT_MESSAGE.encode(KeptMessage("text")) == {"body": "text"}
     assert KEPT_MESSAGE.decode({"body": "text"}) == KeptMessage("text")
 
 
-def test_a_message_is_kept_as_short_json_and_read_from_it() -> None:
+def test_a_message_is_kept_as_short_json_and_read_from_it():
     message = KeptMessage("☂", {"blob": MessageAttribute("Binary", b"\x00")}, "group")
 
     assert pack(message) == (
@@ -38,7 +37,7 @@ def test_a_message_is_kept_as_short_json_and_read_from_it() -> None:
         {"n": {"type": "Binary", "binary": ""}},
     ],
 )
-def test_a_message_may_have_all_attributes_that_sqs_allows(attributes: dict[str, Any]) -> None:
+def test_a_message_may_have_all_attributes_that_sqs_allows(attributes):
     body = {"body": "text", "attributes": attributes}
 
     assert checked(KEPT_MESSAGE, json.dumps(body)) == body
@@ -62,13 +61,13 @@ def test_a_message_may_have_all_attributes_that_sqs_allows(attributes: dict[str,
         {"n": {"type": "String", "text": "x"}},
     ],
 )
-def test_other_attributes_of_a_message_are_refused(attributes: dict[str, Any]) -> None:
+def test_other_attributes_of_a_message_are_refused(attributes):
     with pytest.raises(InvalidRequest, match="/attributes"):
         checked(KEPT_MESSAGE, json.dumps({"body": "text", "attributes": attributes}))
 
 
 @pytest.mark.parametrize("text", ["A", "AA=", "é", "AA==\n"])
-def test_bytes_that_are_not_base64_are_refused(text: str) -> None:
+def test_bytes_that_are_not_base64_are_refused(text):
     body = {"body": "", "attributes": {"n": {"type": "Binary", "binary": text}}}
 
     with pytest.raises(InvalidRequest, match=r"a binary attribute is not base64 \(.*\); write its bytes"):

@@ -1,10 +1,8 @@
 """Acknowledging in bulk on the stack: every item is done once, whatever dies or is repeated."""
 
 import random
-from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.domain.batch import OpenBatch, State
 from fanin.errors import InvalidRequest
@@ -13,7 +11,6 @@ from fanin.spark.ack.forecast import QUOTA, WARM
 from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.ack.stream import ack_stream
 from fanin.spark.inputs.formats import Dataset
-from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.datasets import promise, undecodable
 from tests.spark.evaluations import Evaluations
@@ -22,9 +19,7 @@ from tests.spark.items import ITEMS, filled, written
 pytestmark = pytest.mark.emulator
 
 
-def test_tasks_that_die_half_way_change_nothing(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_tasks_that_die_half_way_change_nothing(spark, service, tmp_path):
     # Given half of the items, in no order, and tasks that die twice after half of their writes
     batch, group = filled(service)
     chosen = random.Random(2).sample(range(ITEMS), ITEMS // 2)  # noqa: S311
@@ -43,9 +38,7 @@ def test_tasks_that_die_half_way_change_nothing(
 
 
 @pytest.mark.parametrize("way", ["acknowledge", "totals", "stream", "small stream"])
-def test_rows_that_are_not_the_same_twice_are_evaluated_once(
-    spark: SparkSession, service: Service, tmp_path: Path, way: str
-) -> None:
+def test_rows_that_are_not_the_same_twice_are_evaluated_once(spark, service, tmp_path, way):
     # Given rows of which half fail their item when they are first evaluated, and the others at the next time
     ledger, told = service.ledger(), list[Acknowledged]()
     totals = ["cents"] if way == "totals" else []
@@ -79,8 +72,8 @@ def test_rows_that_are_not_the_same_twice_are_evaluated_once(
 
 
 def test_rows_that_only_acknowledge_are_evaluated_once_and_read_from_what_was_written(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+    spark, service, tmp_path
+):
     # Given rows that name no item when they are evaluated again
     _, group = filled(service)
     evaluations = Evaluations(tmp_path / "evaluations")
@@ -96,9 +89,7 @@ def test_rows_that_only_acknowledge_are_evaluated_once_and_read_from_what_was_wr
     assert (tmp_path / "work" / "pages" / "_SUCCESS").exists()
 
 
-def test_a_reason_or_an_id_that_is_not_utf8_is_a_reject(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_a_reason_or_an_id_that_is_not_utf8_is_a_reject(spark, service, tmp_path):
     # Given reasons of which one is Latin-1, and a failed item whose id is
     _, group = filled(service)
     latin = "Größe".encode("latin-1")
@@ -118,9 +109,7 @@ def test_a_reason_or_an_id_that_is_not_utf8_is_a_reject(
         )
 
 
-def test_a_footer_that_promises_other_rows_acknowledges_nothing(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_a_footer_that_promises_other_rows_acknowledges_nothing(spark, service, tmp_path):
     batch, _ = filled(service)
     (tmp_path / "acks").mkdir()
     promise(tmp_path / "acks" / "1.parquet", rows=1_000, promised=1_200, column="ordinal")
@@ -136,9 +125,7 @@ def test_a_footer_that_promises_other_rows_acknowledges_nothing(
     assert service.ledger().pending(batch.batch_id, 0, ITEMS) == set(range(ITEMS))
 
 
-def test_a_forecast_writes_nothing_and_looks_at_the_table(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_a_forecast_writes_nothing_and_looks_at_the_table(spark, service, tmp_path):
     # Given items of two words
     batch, group = filled(service)
     rows = spark.createDataFrame([(group[n],) for n in (1, 2, 70)], "item string")

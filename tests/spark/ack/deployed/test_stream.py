@@ -1,7 +1,6 @@
 """Acknowledging the micro-batches of a stream on the stack."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,13 +11,12 @@ from pyspark.sql import SparkSession
 from fanin.domain.batch import State
 from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.ack.stream import ack_stream
-from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled
 
 pytestmark = pytest.mark.emulator
 
 
-def test_a_stream_may_repeat_an_epoch(spark: SparkSession, service: Service, tmp_path: Path) -> None:
+def test_a_stream_may_repeat_an_epoch(spark, service, tmp_path):
     # Given a stream of ordinals in two micro-batches, of which the handler gets one twice
     batch, _ = filled(service)
     told = []
@@ -57,9 +55,7 @@ def jobs_of(spark: SparkSession, name: str, work: Callable[[], None]) -> int:
 
 
 @pytest.mark.usefixtures("as_deployed")
-def test_a_small_epoch_takes_one_job_and_leaves_nothing(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_a_small_epoch_takes_one_job_and_leaves_nothing(spark, service, tmp_path):
     # Given a micro-batch of some partitions, with whole words and single items of a batch
     batch, group = filled(service)
     chosen = [*range(4_096), *range(5_000, 6_000, 7)]
@@ -81,7 +77,7 @@ def test_a_small_epoch_takes_one_job_and_leaves_nothing(
     assert not (tmp_path / "work").exists()
 
 
-def test_an_empty_epoch_does_nothing(spark: SparkSession, service: Service, tmp_path: Path) -> None:
+def test_an_empty_epoch_does_nothing(spark, service, tmp_path):
     told: list[Acknowledged] = []
     handler = ack_stream(service, work=str(tmp_path / "work"), on_done=lambda epoch, done: told.append(done))
     rows = spark.createDataFrame([], "item string, reason string")
@@ -93,9 +89,7 @@ def test_an_empty_epoch_does_nothing(spark: SparkSession, service: Service, tmp_
     assert not (tmp_path / "work").exists()
 
 
-def test_other_epochs_go_the_long_way_and_leave_only_rejects(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_other_epochs_go_the_long_way_and_leave_only_rejects(spark, service, tmp_path):
     # Given a micro-batch with a failure, and rows that cannot be acknowledged
     batch, group = filled(service)
     given = [(group[n], None) for n in range(100)]
@@ -113,9 +107,7 @@ def test_other_epochs_go_the_long_way_and_leave_only_rejects(
     assert len(service.ledger().pending(batch.batch_id, 0, ITEMS)) == ITEMS - 101
 
 
-def test_a_small_epoch_writes_its_rejects_as_a_dataset(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_a_small_epoch_writes_its_rejects_as_a_dataset(spark, service, tmp_path):
     # Given a micro-batch with a null, a row that names nothing, one that was not issued and a repeat
     _, group = filled(service)
     folder = tmp_path / "rejects"

@@ -12,7 +12,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled
 
 pytestmark = pytest.mark.emulator
@@ -56,9 +55,7 @@ def run(snippet: str, folder: Path, **names: Any) -> dict[str, Any]:
     return names
 
 
-def test_item_ids_of_kafka_are_acknowledged_and_what_names_nothing_is_a_reject(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_item_ids_of_kafka_are_acknowledged_and_what_names_nothing_is_a_reject(spark, service, tmp_path):
     # Given records of a topic: two items, and a value that is none
     batch, group = filled(service)
     source = Source(spark, "value", tmp_path / "topic")
@@ -78,7 +75,7 @@ def test_item_ids_of_kafka_are_acknowledged_and_what_names_nothing_is_a_reject(
     assert rejects["value"].to_pylist() == ["order 12"]
 
 
-def test_records_of_json_fail_their_items_and_what_is_not_json_is_a_null_item(spark: SparkSession) -> None:
+def test_records_of_json_fail_their_items_and_what_is_not_json_is_a_null_item(spark):
     values = ['{"item": "1:a:0"}', '{"item": "1:a:1", "reason": "no such customer"}', "nonsense"]
     records = spark.createDataFrame([(value.encode(),) for value in values], "value binary")
 
@@ -92,7 +89,7 @@ def test_records_of_json_fail_their_items_and_what_is_not_json_is_a_null_item(sp
     }
 
 
-def test_the_data_of_kinesis_are_item_ids(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_data_of_kinesis_are_item_ids(spark, tmp_path):
     source = Source(spark, "data", tmp_path / "stream")
     source.put("1:a:0")
 

@@ -2,10 +2,8 @@
 
 import json
 import random
-from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
@@ -35,9 +33,7 @@ def totals_of(service: Service, batch: Batch) -> tuple[dict[str, int], bool]:
     return dict(row.totals), row.totals_exact
 
 
-def test_values_of_a_dataset_count_once(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_values_of_a_dataset_count_once(spark, service, tmp_path, capsys):
     # Given a batch of which some items were acknowledged before, with other values
     batch, group = opened(service, "cents", "rows")
     service.ledger().mark([Done(group[n], {"rows": 1_000_000}) for n in range(0, 640, 7)]).whole()
@@ -75,9 +71,7 @@ def test_values_of_a_dataset_count_once(
     assert (row.state, dict(row.totals), row.totals_exact) == (State.COMPLETE, expected, True)
 
 
-def test_tasks_that_die_half_way_add_nothing_twice(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_tasks_that_die_half_way_add_nothing_twice(spark, service, tmp_path):
     # Given whole words of items with values, and tasks that die twice after half of their writes
     batch, _ = opened(service, "rows")
     rows = spark.range(ITEMS).selectExpr("id AS ordinal", "id + 1 AS rows")
@@ -94,9 +88,7 @@ def test_tasks_that_die_half_way_add_nothing_twice(
     assert totals_of(service, batch) == ({"rows": ITEMS * (ITEMS + 1) // 2}, True)
 
 
-def test_only_words_of_batches_without_totals_are_lifted(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_only_words_of_batches_without_totals_are_lifted(spark, service, tmp_path):
     # Given all items of a batch with totals, and of one without
     summed, _ = opened(service, "rows", items=4_096)
     plain, _ = opened(service, items=4_096)
@@ -112,9 +104,7 @@ def test_only_words_of_batches_without_totals_are_lifted(
     assert totals_of(service, summed) == ({"rows": 2 * 4_096}, True)
 
 
-def test_values_are_read_from_text(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_values_are_read_from_text(spark, service, tmp_path, capsys):
     # Given a value, none, one that is no number, and one as text
     _, group = opened(service, "rows", items=10)
     values: list[object] = [812, None, "many", "-3"]

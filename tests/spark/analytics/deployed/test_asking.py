@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from examples.fleet.analytics import report as reporting
 from examples.pipeline.vehicles import Vehicles
@@ -50,12 +50,7 @@ def written(dataset: str) -> tuple[pa.Schema, list[str]]:
 
 
 @pytest.mark.emulator
-def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
-    spark: SparkSession,
-    vehicles: Vehicles,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(spark, vehicles, tmp_path, monkeypatch):
     # Given two fleets with a vehicle that is dead, one whose queue is gone, one that is not registered
     asking = ["--key", tmp_path.name, "--topic", f"{tmp_path.name}-{{fleet}}", "--max-retries", "1"]
     arguments = [*datasets(tmp_path), *asking, "--timeout", str(vehicles.pace())]

@@ -3,12 +3,9 @@
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
-from pyspark.sql import SparkSession
 
 from fanin.domain.batch import OpenBatch
 from fanin.domain.marks import Done, ItemRange
-from fanin.local import Stack
 from fanin.spark.jobs.audit import JOB
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
@@ -20,12 +17,8 @@ def table(folder: Path, name: str) -> list[dict[str, object]]:
 
 
 def test_a_scan_says_what_the_api_says_and_repairs_once_though_its_tasks_die(
-    spark: SparkSession,
-    stack: Stack,
-    service: Service,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    spark, stack, service, tmp_path, monkeypatch
+):
     # Given a stack with batches in work
     ledger, client = service.ledger(), stack.client("dynamodb")
     rows = []

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from fanin import Tracker
 from fanin.domain.batch import State
 from fanin.spark.emr.packing import Script
 from fanin.spark.jobs import fan_out
-from fanin.spark.runtime.service import Service
 from tests.slow_wire import slow_wire
 from tests.spark.consuming import consumers, new_queue, waiting
 from tests.spark.items import ITEMS, filled, written
@@ -62,9 +60,7 @@ def test_driver_and_executors_run_a_job_from_the_zip(local_environment, outside,
     assert (batch.items, batch.state) == (ROWS, State.CLOSED)
 
 
-def test_the_script_of_the_page_runs_beside_the_zip_with_its_files(
-    service: Service, outside: dict[str, str], submitted: Callable[..., list[str]], tmp_path: Path
-) -> None:
+def test_the_script_of_the_page_runs_beside_the_zip_with_its_files(service, outside, submitted, tmp_path):
     # Given the script of the page, the module that its tasks import, and items of which some are to fail
     for name, text in re.findall(r"```python title=\"([\w./]+)\"\n(.*?)```", PAGE.read_text(), re.DOTALL):
         (tmp_path / "own" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -90,13 +86,7 @@ def test_the_script_of_the_page_runs_beside_the_zip_with_its_files(
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_driver_that_was_killed_in_the_middle_is_run_again(
-    service: Service,
-    outside: dict[str, str],
-    submitted: Callable[[str], list[str]],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_driver_that_was_killed_in_the_middle_is_run_again(service, outside, submitted, tmp_path, capsys):
     # Given a driver, of the zip, with a task that waits for an answer to its first send, which SQS has taken
     (tmp_path / "rows").mkdir()
     for half in (range(ROWS // 2), range(ROWS // 2, ROWS)):

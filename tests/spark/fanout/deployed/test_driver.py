@@ -5,12 +5,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from fanin.domain.batch import State
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
@@ -19,7 +18,6 @@ from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.sending import SendTarget
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.jobs.fan_out import JOB
-from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.consuming import consumers, new_queue, waiting
 from tests.spark.datasets import promise
@@ -35,9 +33,7 @@ def job(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, di
 
 
 class TestJob:
-    def test_a_dataset_becomes_a_batch_that_its_consumers_complete(
-        self, spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_dataset_becomes_a_batch_that_its_consumers_complete(self, spark, service, tmp_path, capsys):
         # Given 80 good lines in several files, and three that are not JSON
         for number in range(4):
             lines = [json.dumps({"n": number * 20 + i}) for i in range(20)]
@@ -74,8 +70,8 @@ class TestJob:
     @pytest.mark.usefixtures("spark", "service")
     @pytest.mark.parametrize("rejects", ["orders", "data"])
     def test_rejects_that_would_replace_the_dataset_or_other_files_are_refused_before_anything_is_sent(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, rejects: str
-    ) -> None:
+        self, tmp_path, capsys, *, rejects
+    ):
         # Given a dataset that Spark may have written, and a folder of somebody's
         for file in ("data/part-0.json", "orders/day=1/part-0.json"):
             (tmp_path / file).parent.mkdir(parents=True)
@@ -94,9 +90,7 @@ class TestJob:
         assert "batch_id" not in told
         assert waiting(queue) == 0
 
-    def test_an_empty_dataset_is_complete_at_once(
-        self, spark: SparkSession, service: Service, tmp_path: Path
-    ) -> None:
+    def test_an_empty_dataset_is_complete_at_once(self, spark, service, tmp_path):
         spark.range(0).write.parquet(str(tmp_path / "rows"))
         run = partial(fan_out, Dataset(tmp_path / "rows"), queue=new_queue(), staging=tmp_path / "staging")
 
@@ -105,9 +99,7 @@ class TestJob:
         assert told.ok
         assert (told.state, told.rows, told.sent, told.requests, told.rejects) == ("complete", 0, 0, 0, {})
 
-    def test_rows_that_are_not_the_same_twice_are_evaluated_once(
-        self, spark: SparkSession, service: Service, tmp_path: Path
-    ) -> None:
+    def test_rows_that_are_not_the_same_twice_are_evaluated_once(self, spark, service, tmp_path):
         # Given a DataFrame of which every row has a message if it is evaluated an even number of times
         evaluations, rows = Evaluations(tmp_path / "evaluations"), spark.range(0, 40, 1, 3)
         flaky = evaluations.counted(
@@ -130,9 +122,7 @@ class TestJob:
         assert run().accounted == told.accounted
         assert set(evaluations.times.values()) == {1}
 
-    def test_results_that_do_not_account_for_every_row_are_an_error(
-        self, spark: SparkSession, service: Service, tmp_path: Path
-    ) -> None:
+    def test_results_that_do_not_account_for_every_row_are_an_error(self, spark, service, tmp_path):
         # Given a fan-out whose results were lost in part
         spark.range(0, 30, 1, 3).write.parquet(str(tmp_path / "rows"))
         run = partial(fan_out, Dataset(tmp_path / "rows"), queue=new_queue(), staging=tmp_path / "staging")
@@ -143,8 +133,8 @@ class TestJob:
             run()
 
     def test_a_footer_that_promises_more_rows_than_there_are_is_refused_before_anything_is_sent(
-        self, spark: SparkSession, service: Service, tmp_path: Path
-    ) -> None:
+        self, spark, service, tmp_path
+    ):
         promise(tmp_path / "rows.parquet", rows=1_000, promised=1_200)
         queue = new_queue()
 
@@ -155,9 +145,7 @@ class TestJob:
         assert waiting(queue) == 0
         assert not list((tmp_path / "st").glob("rows-*"))
 
-    def test_what_the_queue_refuses_has_failed_and_the_batch_ends(
-        self, spark: SparkSession, service: Service, tmp_path: Path
-    ) -> None:
+    def test_what_the_queue_refuses_has_failed_and_the_batch_ends(self, spark, service, tmp_path):
         # Given a row that is larger than the queue takes, one that no queue takes, and one that is right
         rows = [("small",), ("y" * 3_000,), ("z" * 300_000,)]
         spark.createDataFrame(rows, "text string").write.parquet(str(tmp_path / "rows"))
@@ -183,9 +171,7 @@ class TestJob:
         assert message is not None
         assert message.body == "y" * 3_000
 
-    def test_a_key_or_a_folder_of_another_fan_out_is_refused(
-        self, spark: SparkSession, service: Service, tmp_path: Path
-    ) -> None:
+    def test_a_key_or_a_folder_of_another_fan_out_is_refused(self, spark, service, tmp_path):
         # Given a fan-out
         spark.range(3).write.parquet(str(tmp_path / "rows"))
         dataset, queue = Dataset(tmp_path / "rows"), new_queue()
@@ -202,9 +188,7 @@ class TestJob:
             fan_out(dataset, **first, body="id")
         assert waiting(queue) == 3
 
-    def test_a_queue_that_is_not_there_is_told_before_anything_is_staged(
-        self, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_queue_that_is_not_there_is_told_before_anything_is_staged(self, service, tmp_path, capsys):
         (tmp_path / "rows.csv").write_text("n\n1\n")
         command = ("--input", tmp_path / "rows.csv", "--queue", f"{new_queue()}x")
 
@@ -215,9 +199,7 @@ class TestJob:
         assert "batch_id" not in told
         assert not (tmp_path / "staging").exists()
 
-    def test_other_data_at_the_same_path_is_another_fan_out(
-        self, spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_other_data_at_the_same_path_is_another_fan_out(self, spark, service, tmp_path, capsys):
         # Given a fan-out of yesterday's file
         file, queue = tmp_path / "rows.csv", new_queue()
         file.write_text("n\n1\n2\n")
@@ -231,9 +213,7 @@ class TestJob:
         assert "other data at the same place" in told["detail"]
         assert waiting(queue) == 2
 
-    def test_too_many_rejects_send_nothing(
-        self, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_too_many_rejects_send_nothing(self, service, tmp_path, capsys):
         # Given lines of which one is JSON
         (tmp_path / "rows.json").write_text("broken\n{}")
         queue = new_queue()
@@ -259,13 +239,8 @@ class TestJob:
 
 class TestDeaths:
     def test_a_task_that_dies_twice_in_the_middle_changes_nothing(
-        self,
-        spark: SparkSession,
-        service: Service,
-        small_pages: None,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+        self, spark, service, small_pages, tmp_path, monkeypatch
+    ):
         # Given tasks of which one dies twice when it has sent some of its messages
         rows, deaths, queue = 300, tmp_path / "deaths", new_queue()
         spark.range(0, rows, 1, 2).write.parquet(str(tmp_path / "rows"))
@@ -293,8 +268,8 @@ class TestDeaths:
         assert sum(handled.times.values()) > rows
 
     def test_two_runs_at_once_send_the_same_items_and_both_end_well(
-        self, spark: SparkSession, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, spark, service, tmp_path, monkeypatch
+    ):
         # Given two runs of a fan-out whose tasks each read one file. Each run waits before it sends until the
         # other has come as far, so each task has a twin, as it has with speculation
         rows, null, tasks = 100, 3, list[int]()

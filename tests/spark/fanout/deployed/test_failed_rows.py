@@ -85,8 +85,8 @@ def again(folder: Path, batch_id: int, queue: str, name: str = "again", **more: 
 
 
 def test_the_job_sends_each_failed_row_once_as_a_batch_that_retries_the_first(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    spark, service, tmp_path, capsys
+):
     # Given a batch of which some items failed, whose messages nobody kept
     first, queue = fanned(spark, service, tmp_path), new_queue()
     command = ("--failed-from", tmp_path / "first", "--retry-of", first, "--queue", queue)
@@ -121,9 +121,7 @@ def test_the_job_sends_each_failed_row_once_as_a_batch_that_retries_the_first(
     assert waiting(queue) == 0
 
 
-def test_rows_and_kept_messages_are_never_both_sent(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_rows_and_kept_messages_are_never_both_sent(spark, service, tmp_path):
     # Given failures with their messages, of which a redrive has sent one
     queue, tracker = new_queue(), service.tracker()
     tracker.sqs.tag_queue(QueueUrl=queue, Tags={"fanin:tracked": "work"})
@@ -142,9 +140,7 @@ def test_rows_and_kept_messages_are_never_both_sent(
     assert waiting(queue) == 4
 
 
-def test_a_driver_that_dies_again_and_again_is_continued(
-    spark: SparkSession, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_driver_that_dies_again_and_again_is_continued(spark, service, tmp_path, monkeypatch):
     # Given drivers that die at every step
     first, queue = fanned(spark, service, tmp_path), new_queue()
     ledger = service.ledger()
@@ -190,8 +186,8 @@ def test_a_driver_that_dies_again_and_again_is_continued(
 
 
 def test_the_page_says_which_rows_failed_and_pending_ones_go_out_if_they_are_asked_for(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    spark, service, tmp_path, capsys
+):
     # Given a batch that was ended when some items had failed, and some were pending
     first, queue = fanned(spark, service, tmp_path, pending=(0, 70)), new_queue()
 
@@ -227,9 +223,7 @@ def test_the_page_says_which_rows_failed_and_pending_ones_go_out_if_they_are_ask
     assert fan_out(rows, queue=queue, staging=tmp_path / "third").rows == 0
 
 
-def test_a_batch_that_has_not_ended_or_came_from_elsewhere_is_refused(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_a_batch_that_has_not_ended_or_came_from_elsewhere_is_refused(spark, service, tmp_path):
     # Given a fan-out that goes on, and a batch that came from elsewhere
     spark.range(3).write.parquet(str(tmp_path / "rows"))
     queue = new_queue()

@@ -1,12 +1,10 @@
 """Items by their own keys, their results, and the group of their messages: sent by Spark, and read by it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.domain.batch import Batch, CloseWhen, State
 from fanin.domain.ids import ItemKey
@@ -16,7 +14,6 @@ from fanin.names import ITEM_ATTRIBUTE
 from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.failed_rows import FailedRows, sent_rows
 from fanin.spark.outcome.driver import outcomes
-from fanin.spark.runtime.service import Service
 from tests.spark.consuming import new_queue, waiting
 
 pytestmark = pytest.mark.emulator
@@ -44,7 +41,7 @@ def received(queue: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def test_one_key_is_one_item_whoever_adds_it(spark: SparkSession, service: Service, tmp_path: Path) -> None:
+def test_one_key_is_one_item_whoever_adds_it(spark, service, tmp_path):
     # Given pages of which one is named three times and three have no key that can be one; and a batch to
     # which others have added a page with another message, and one that is done
     pages = spark.createDataFrame([*ROWS, *TWICE, *NO_KEY], "url string, depth int").repartition(4)
@@ -121,7 +118,7 @@ def test_one_key_is_one_item_whoever_adds_it(spark: SparkSession, service: Servi
     assert (item.partition(":")[0], group) == (str(again.batch_id), "")
 
 
-def test_keys_that_are_not_text_are_refused(spark: SparkSession, tmp_path: Path, service: Service) -> None:
+def test_keys_that_are_not_text_are_refused(spark, tmp_path, service):
     for run in (
         lambda: fan_out(spark.range(3), service, queue=new_queue(), staging=tmp_path / "s", keys="id"),
         lambda: outcomes(spark.range(3).withColumnRenamed("id", "key"), service, batch_id=1),

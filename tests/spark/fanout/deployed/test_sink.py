@@ -1,7 +1,6 @@
 """``df.write.format("fanin")``: the batch completes with the messages of the attempts that count."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,7 +33,7 @@ def numbers(spark: SparkSession, rows: int, partitions: int = 3) -> Any:
     return bodies.with_body(spark.range(0, rows, 1, partitions))
 
 
-def test_a_frame_becomes_a_batch_that_its_consumers_complete(spark: SparkSession, fanin: Service) -> None:
+def test_a_frame_becomes_a_batch_that_its_consumers_complete(spark, fanin):
     # Given an open batch
     tracker, queue = fanin.tracker(), new_queue()
     batch = tracker.open().batch_id
@@ -50,9 +49,7 @@ def test_a_frame_becomes_a_batch_that_its_consumers_complete(spark: SparkSession
     assert len(handled.bodies) == 70
 
 
-def test_items_have_the_keys_of_a_column_and_their_messages_the_batch_as_group(
-    spark: SparkSession, fanin: Service
-) -> None:
+def test_items_have_the_keys_of_a_column_and_their_messages_the_batch_as_group(spark, fanin):
     # Given rows with keys, of which one has none
     frame = numbers(spark, 250).withColumn("key", F.expr("if(id = 7, NULL, concat('k ', id))"))
     tracker, queue = fanin.tracker(), new_queue()
@@ -69,9 +66,7 @@ def test_items_have_the_keys_of_a_column_and_their_messages_the_batch_as_group(
     assert tracker.find_key(batch, "k 249").done
 
 
-def test_each_row_is_evaluated_once_and_what_is_not_text_has_failed(
-    spark: SparkSession, fanin: Service, tmp_path: Path
-) -> None:
+def test_each_row_is_evaluated_once_and_what_is_not_text_has_failed(spark, fanin, tmp_path):
     # Given rows of which one would be another at its next evaluation, and one is not UTF-8
     evaluations = Evaluations(tmp_path / "evaluations")
     rows = evaluations.counted(
@@ -92,7 +87,7 @@ def test_each_row_is_evaluated_once_and_what_is_not_text_has_failed(
     assert tracker.status(batch).batch.state is State.COMPLETE
 
 
-def test_a_write_that_fails_cancels_its_batch(spark: SparkSession, fanin: Service) -> None:
+def test_a_write_that_fails_cancels_its_batch(spark, fanin):
     # Given a frame with a message that no queue takes
     batch, queue = fanin.tracker().open().batch_id, new_queue()
     frame = spark.createDataFrame([("a" * 1_100_000,)], "text string").coalesce(1)
@@ -104,9 +99,7 @@ def test_a_write_that_fails_cancels_its_batch(spark: SparkSession, fanin: Servic
     assert waiting(queue) == 0
 
 
-def test_a_task_that_dies_twice_in_the_middle_changes_nothing(
-    spark: SparkSession, service: Service, small_pages: None, tmp_path: Path
-) -> None:
+def test_a_task_that_dies_twice_in_the_middle_changes_nothing(spark, service, small_pages, tmp_path):
     # Given tasks of which one dies twice when it has sent some of its messages
     rows, queue, tracker, deaths = 400, new_queue(), service.tracker(), tmp_path / "deaths"
     batch = tracker.open().batch_id

@@ -3,17 +3,14 @@
 import json
 import random
 from collections import Counter
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.domain.batch import State
 from fanin.spark.ack import coalescing
 from fanin.spark.jobs.ack import JOB
 from fanin.spark.jobs.running import FAILED
-from fanin.spark.runtime.service import Service
 from tests.spark.datasets import parquet
 from tests.spark.items import ITEMS, filled, written
 
@@ -21,8 +18,8 @@ pytestmark = pytest.mark.emulator
 
 
 def test_a_dataset_completes_its_batch_and_the_summary_says_what_was_left_out(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    spark, service, tmp_path, capsys
+):
     # Given every item of a batch once, save that ten failed, two of which are acknowledged as well
     batch, group = filled(service)
     values: list[object] = [*group, group[63], group[63], "nonsense", None, group[1], group[2]]
@@ -70,13 +67,7 @@ def test_a_dataset_completes_its_batch_and_the_summary_says_what_was_left_out(
     }
 
 
-def test_few_rows_are_acknowledged_as_many_are(
-    spark: SparkSession,
-    service: Service,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_few_rows_are_acknowledged_as_many_are(spark, service, tmp_path, capsys, monkeypatch):
     # Given two batches, and a small file for each, with the same rows
     told, left_out = [], []
     other = {"seconds", "writes", "acks_per_write"}
@@ -106,14 +97,7 @@ def test_few_rows_are_acknowledged_as_many_are(
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("most", [coalescing.SMALL, 0], ids=["few", "many"])
-def test_rejects_do_not_replace_what_is_somebody_elses(
-    service: Service,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    most: int,
-) -> None:
+def test_rejects_do_not_replace_what_is_somebody_elses(service, tmp_path, capsys, monkeypatch, *, most):
     # Given a folder of somebody's, and a dataset, which is small or not
     monkeypatch.setattr(coalescing, "SMALL", most)
     batch, group = filled(service)
@@ -137,9 +121,7 @@ def test_rejects_do_not_replace_what_is_somebody_elses(
     assert service.ledger().status(batch.batch_id, exact=True).done_min == 0
 
 
-def test_every_file_counts_by_the_names_of_its_columns(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_file_counts_by_the_names_of_its_columns(spark, service, tmp_path, capsys):
     # Given files of one folder, one with the columns in another order, one with reasons, in another case
     batch, group = filled(service)
     folder = tmp_path / "acks of today"
@@ -165,9 +147,7 @@ def test_every_file_counts_by_the_names_of_its_columns(
     assert json.loads((tmp_path / "work" / "summary.json").read_text()) == summary
 
 
-def test_a_line_that_cannot_be_read_is_not_taken_for_an_item(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_that_cannot_be_read_is_not_taken_for_an_item(spark, service, tmp_path, capsys):
     # Given lines that would be items or ordinals if they were values
     batch, group = filled(service)
     (tmp_path / "a.csv").write_text(f"item,reason\n{group[0]}\n{group[1]},\n")
@@ -190,9 +170,7 @@ def test_a_line_that_cannot_be_read_is_not_taken_for_an_item(
     assert service.ledger().pending(batch.batch_id, 0, 8) == {0, 2, 3, 5, 7}
 
 
-def test_too_many_rejects_acknowledge_nothing(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_too_many_rejects_acknowledge_nothing(spark, service, tmp_path, capsys):
     # Given a row with an item, one that failed, and two that are not items
     batch, group = filled(service)
     folder = written(
@@ -213,9 +191,7 @@ def test_too_many_rejects_acknowledge_nothing(
     assert service.ledger().pending(batch.batch_id, 0, 2) == set()
 
 
-def test_an_empty_folder_is_nothing_to_acknowledge(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_folder_is_nothing_to_acknowledge(spark, service, tmp_path, capsys):
     # Given a folder without a file
     (tmp_path / "acks").mkdir()
 
@@ -236,9 +212,7 @@ def test_an_empty_folder_is_nothing_to_acknowledge(
     ids=["ordinals, not asked for", "ids, not asked for"],
 )
 @pytest.mark.usefixtures("spark", "service")
-def test_a_row_that_names_its_item_the_other_way_is_a_reject(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: str, options: list[str], value: str
-) -> None:
+def test_a_row_that_names_its_item_the_other_way_is_a_reject(tmp_path, capsys, row, options, value):
     # Given a row of JSON that names an item, but not in the way that the job expects
     file = tmp_path / "acks.json"
     file.write_text(row)

@@ -1,22 +1,16 @@
 """The rows of a dataset with what became of their items, on the stack."""
 
-from pathlib import Path
-
 import pytest
-from pyspark.sql import SparkSession
 
 from fanin.domain.marks import Failure, ItemRange
 from fanin.spark.outcome.driver import outcomes
-from fanin.spark.runtime.service import Service
 from tests.spark.evaluations import Evaluations
 from tests.spark.items import filled
 
 pytestmark = pytest.mark.emulator
 
 
-def test_rows_keep_their_columns_and_get_an_outcome(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
+def test_rows_keep_their_columns_and_get_an_outcome(spark, service, tmp_path):
     # Given a batch with a range done, an item failed, and rows that name items, one twice and one of none,
     # whose other columns are called like those of this library
     _, group = filled(service)

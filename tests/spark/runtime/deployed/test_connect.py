@@ -12,7 +12,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.batch import OpenBatch, State
-from fanin.spark.runtime.service import Service
 from tests.spark.consuming import new_queue, waiting
 from tests.spark.items import filled
 
@@ -32,9 +31,7 @@ def remote(spark: SparkSession) -> Iterator[str]:
 
 @pytest.mark.emulator
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="the package of Spark 3.5 has no server of Connect")
-def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(
-    service: Service, remote: str, tmp_path: Path
-) -> None:
+def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(service, remote, tmp_path):
     # Given a batch of which one item is done, one to be filled, and a server
     asked, group = filled(service)
     service.ledger().mark([group[1]]).whole()

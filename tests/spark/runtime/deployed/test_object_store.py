@@ -53,9 +53,7 @@ def s3a(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("where", ["environment", "s3a"])
-def test_tasks_read_files_on_s3(
-    spark: SparkSession, service: Service, bucket: str, where: str, request: pytest.FixtureRequest
-) -> None:
+def test_tasks_read_files_on_s3(spark, service, bucket, where, request):
     # Given item ids in two files on S3
     batch, group = filled(service)
     place, found, s3 = f"s3a://{bucket}/day=1", list[FoundFile](), boto3.client("s3")

@@ -8,7 +8,6 @@ from typing import Any
 
 from botocore.stub import Stubber
 
-from fanin.adapters.dynamodb import DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import BatchRows
 from fanin.domain.batch import Batch, State
@@ -33,9 +32,7 @@ def rows(aws: Stubber, *found: Batch) -> None:
     aws.add_response("batch_get_item", {"Responses": {"batches": [encode(row) for row in found]}})
 
 
-def test_all_shards_are_asked_in_turn_for_what_the_page_still_lacks(
-    batches: DynamoBatches, aws: Stubber, asked: Asked
-) -> None:
+def test_all_shards_are_asked_in_turn_for_what_the_page_still_lacks(batches, aws, asked):
     for shard in range(8):
         aws.add_response("query", {"Items": [place(shard)] if shard % 3 == 0 else []})
     rows(aws, batch(0), batch(3), batch(6))
@@ -57,9 +54,7 @@ def test_all_shards_are_asked_in_turn_for_what_the_page_still_lacks(
 class TestDue:
     """What is due is merged from the shards of both live states."""
 
-    def test_is_asked_of_every_shard_and_comes_the_longest_due_first(
-        self, batches: DynamoBatches, aws: Stubber, asked: Asked
-    ) -> None:
+    def test_is_asked_of_every_shard_and_comes_the_longest_due_first(self, batches, aws, asked):
         for number in range(16):
             aws.add_response(
                 "query", {"Items": [place(number, 90 - number), place(number + 16, 200 + number)]}
@@ -73,9 +68,7 @@ class TestDue:
             for shard in range(8)
         ]
 
-    def test_goes_on_within_a_shard_when_it_comes_to_the_end_of_a_page(
-        self, batches: DynamoBatches, aws: Stubber, asked: Asked
-    ) -> None:
+    def test_goes_on_within_a_shard_when_it_comes_to_the_end_of_a_page(self, batches, aws, asked):
         # Given a shard with two pages, and others with a batch each that is due later
         aws.add_response("query", {"Items": [place(0, 1), place(8, 2)], "LastEvaluatedKey": place(8, 2)})
         for shard in range(1, 16):
@@ -98,9 +91,7 @@ def keyed_place(batch_id: int) -> dict[str, Any]:
     return {"user_shard": {"S": f"k#{batch_id % 8}"}, "batch_id": {"N": str(batch_id)}}
 
 
-def test_every_shard_is_asked_and_the_newest_batch_comes_first(
-    batches: DynamoBatches, aws: Stubber, asked: Asked
-) -> None:
+def test_every_shard_is_asked_and_the_newest_batch_comes_first(batches, aws, asked):
     # Given shards of which the first has the newest and the oldest batch
     aws.add_response("query", {"Items": [keyed_place(80), keyed_place(8)]})
     for shard in range(1, 8):
@@ -126,9 +117,7 @@ def test_every_shard_is_asked_and_the_newest_batch_comes_first(
     ]
 
 
-def test_a_page_reads_no_further_than_to_the_row_that_tells_of_another_page(
-    batches: DynamoBatches, aws: Stubber, asked: Asked
-) -> None:
+def test_a_page_reads_no_further_than_to_the_row_that_tells_of_another_page(batches, aws, asked):
     # Given a shard that has the newest batches, one for each page of its index
     aws.add_response("query", {"Items": [keyed_place(40)], "LastEvaluatedKey": keyed_place(40)})
     for _ in range(1, 8):

@@ -1,7 +1,6 @@
 """Additions to a batch: sent once, or under a key, since a repeat would add again."""
 
 import pytest
-from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
@@ -9,7 +8,7 @@ from fanin.app.ports.batches import Activity
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch
 from fanin.errors import OutcomeUnknown
-from tests.unit.adapters.dynamodb.conftest import BATCH, Silent
+from tests.unit.adapters.dynamodb.conftest import BATCH
 
 ACTIVITY = Activity(70, 90)
 
@@ -18,9 +17,7 @@ def add(batches: DynamoBatches, batch: Batch = BATCH) -> int | None:
     return batches.allocate_once(batch, 4, IdempotencyKey.of("a/b"), activity=ACTIVITY)
 
 
-def test_a_throttled_addition_is_tried_again_since_it_added_nothing(
-    batches: DynamoBatches, aws: Stubber, waits: list[float]
-) -> None:
+def test_a_throttled_addition_is_tried_again_since_it_added_nothing(batches, aws, waits):
     aws.add_client_error("update_item", "ThrottlingException")
     aws.add_response("update_item", {"Attributes": encode(BATCH)})
 
@@ -28,7 +25,7 @@ def test_a_throttled_addition_is_tried_again_since_it_added_nothing(
     assert waits == [0.02]
 
 
-def test_an_addition_without_a_key_is_sent_once_and_says_so(silent: Silent) -> None:
+def test_an_addition_without_a_key_is_sent_once_and_says_so(silent):
     batches = DynamoBatches("batches", "parts", Connection())
 
     with pytest.raises(OutcomeUnknown, match="idempotency key"):
@@ -37,7 +34,7 @@ def test_an_addition_without_a_key_is_sent_once_and_says_so(silent: Silent) -> N
     assert silent.calls == ["UpdateItem"]
 
 
-def test_a_count_is_sent_once_and_says_what_may_have_happened(silent: Silent) -> None:
+def test_a_count_is_sent_once_and_says_what_may_have_happened(silent):
     batches = DynamoBatches("batches", "parts", Connection())
 
     with pytest.raises(OutcomeUnknown, match="items may have been counted; compare the batch's status"):

@@ -33,9 +33,7 @@ def canceled(stubber: Stubber, *codes: str, item: dict[str, Any] | None = None) 
     )
 
 
-def test_a_write_that_meets_a_transaction_is_tried_again(
-    connection: Connection, aws: Stubber, waits: list[float]
-) -> None:
+def test_a_write_that_meets_a_transaction_is_tried_again(connection, aws, waits):
     aws.add_client_error("update_item", "TransactionConflictException")
     aws.add_response("update_item", {"Attributes": {"v": {"N": "1"}}})
 
@@ -43,7 +41,7 @@ def test_a_write_that_meets_a_transaction_is_tried_again(
     assert waits == [0.02]
 
 
-def test_a_row_that_stays_busy_is_throttled(connection: Connection, aws: Stubber) -> None:
+def test_a_row_that_stays_busy_is_throttled(connection, aws):
     for _ in range(3):
         aws.add_client_error("update_item", "TransactionConflictException")
 
@@ -52,7 +50,7 @@ def test_a_row_that_stays_busy_is_throttled(connection: Connection, aws: Stubber
     aws.assert_no_pending_responses()
 
 
-def test_throttling_is_not_tried_again_here(connection: Connection, aws: Stubber, waits: list[float]) -> None:
+def test_throttling_is_not_tried_again_here(connection, aws, waits):
     aws.add_client_error("update_item", "ThrottlingException")
 
     with pytest.raises(Throttled):
@@ -60,7 +58,7 @@ def test_throttling_is_not_tried_again_here(connection: Connection, aws: Stubber
     assert waits == []
 
 
-def test_a_refused_write_tells_the_row_as_it_was(connection: Connection, aws: Stubber) -> None:
+def test_a_refused_write_tells_the_row_as_it_was(connection, aws):
     aws.add_client_error(
         "update_item", "ConditionalCheckFailedException", modeled_fields={"Item": {"v": {"N": "3"}}}
     )
@@ -70,7 +68,7 @@ def test_a_refused_write_tells_the_row_as_it_was(connection: Connection, aws: St
     assert connection.update(UPDATE) == (False, None)
 
 
-def test_a_bad_request_of_our_own_is_not_hidden(connection: Connection, aws: Stubber) -> None:
+def test_a_bad_request_of_our_own_is_not_hidden(connection, aws):
     aws.add_client_error("update_item", "ValidationException")
 
     with pytest.raises(ClientError, match="ValidationException"):
@@ -78,9 +76,7 @@ def test_a_bad_request_of_our_own_is_not_hidden(connection: Connection, aws: Stu
 
 
 @pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])
-def test_a_transaction_that_meets_another_is_tried_again(
-    connection: Connection, aws: Stubber, code: str
-) -> None:
+def test_a_transaction_that_meets_another_is_tried_again(connection, aws, code):
     canceled(aws, "None", code)
     aws.add_response("transact_write_items", {})
 
@@ -88,7 +84,7 @@ def test_a_transaction_that_meets_another_is_tried_again(
     aws.assert_no_pending_responses()
 
 
-def test_a_transaction_that_stays_in_conflict_is_throttled(connection: Connection, aws: Stubber) -> None:
+def test_a_transaction_that_stays_in_conflict_is_throttled(connection, aws):
     for _ in range(3):
         canceled(aws, "TransactionConflict", "None")
 
@@ -96,7 +92,7 @@ def test_a_transaction_that_stays_in_conflict_is_throttled(connection: Connectio
         connection.transact(WRITES)
 
 
-def test_a_refused_transaction_tells_which_conditions_failed(connection: Connection, aws: Stubber) -> None:
+def test_a_refused_transaction_tells_which_conditions_failed(connection, aws):
     canceled(aws, "ConditionalCheckFailed", "None", item={"n": {"N": "4"}})
     canceled(aws, "None", "ConditionalCheckFailed")
     canceled(aws, "ConditionalCheckFailed", "TransactionConflict", item={"n": {"N": "4"}})
@@ -106,14 +102,14 @@ def test_a_refused_transaction_tells_which_conditions_failed(connection: Connect
     assert connection.transact(WRITES) == [{"n": {"N": "4"}}, None]
 
 
-def test_a_transaction_refused_for_another_reason_is_not_hidden(connection: Connection, aws: Stubber) -> None:
+def test_a_transaction_refused_for_another_reason_is_not_hidden(connection, aws):
     canceled(aws, "ValidationError", "None")
 
     with pytest.raises(ClientError):
         connection.transact(WRITES)
 
 
-def test_unread_keys_are_asked_for_again(connection: Connection, aws: Stubber, waits: list[float]) -> None:
+def test_unread_keys_are_asked_for_again(connection, aws, waits):
     def ask(keys: list[Any]) -> dict[str, Any]:
         return {"RequestItems": {"t": {"Keys": keys, "ConsistentRead": True, "ProjectionExpression": "k, v"}}}
 
@@ -126,7 +122,7 @@ def test_unread_keys_are_asked_for_again(connection: Connection, aws: Stubber, w
     assert waits == [0.02, 0.04]
 
 
-def test_unwritten_rows_are_written_again(connection: Connection, aws: Stubber, waits: list[float]) -> None:
+def test_unwritten_rows_are_written_again(connection, aws, waits):
     def ask(rows: list[Any]) -> dict[str, Any]:
         return {"RequestItems": {"t": [{"PutRequest": {"Item": row}} for row in rows]}}
 
@@ -140,9 +136,7 @@ def test_unwritten_rows_are_written_again(connection: Connection, aws: Stubber, 
     assert waits == [0.02]
 
 
-def test_a_read_that_comes_in_many_parts_is_never_given_up(
-    connection: Connection, aws: Stubber, waits: list[float]
-) -> None:
+def test_a_read_that_comes_in_many_parts_is_never_given_up(connection, aws, waits):
     """Of rows of 400 KB DynamoDB answers 16 MB at a time, and its answers are not failures."""
     keys = [{"k": {"S": str(n)}} for n in range(8)]
     for n in range(8):
@@ -163,9 +157,7 @@ REPEATABLE: dict[str, tuple[dict[str, Any], Callable[[Connection], object]]] = {
 
 @pytest.mark.parametrize("patience", [0, 60])
 @pytest.mark.parametrize("operation", REPEATABLE)
-def test_a_connection_with_patience_repeats_a_call_that_is_refused(
-    client: Any, aws: Stubber, operation: str, patience: float
-) -> None:
+def test_a_connection_with_patience_repeats_a_call_that_is_refused(client, aws, operation, patience):
     # Given a table that refuses the first call as a whole
     answer, call = REPEATABLE[operation]
     aws.add_client_error(operation, "ThrottlingException")
@@ -180,7 +172,7 @@ def test_a_connection_with_patience_repeats_a_call_that_is_refused(
 
 
 @pytest.mark.parametrize("call", ["read", "put"])
-def test_what_stays_unprocessed_is_throttled(connection: Connection, aws: Stubber, call: str) -> None:
+def test_what_stays_unprocessed_is_throttled(connection, aws, call):
     for _ in range(3):
         keys = {"t": {"Keys": KEYS[:1]}}
         rows = {"t": [{"PutRequest": {"Item": ROWS[0]}}]}
@@ -197,9 +189,7 @@ def test_what_stays_unprocessed_is_throttled(connection: Connection, aws: Stubbe
     "code",
     ["ThrottlingException", "ProvisionedThroughputExceededException", "TransactionConflictException"],
 )
-def test_what_is_sent_once_is_tried_again_if_it_certainly_wrote_nothing(
-    client: Any, aws: Stubber, waits: list[float], code: str
-) -> None:
+def test_what_is_sent_once_is_tried_again_if_it_certainly_wrote_nothing(client, aws, waits, code):
     backoff = Backoff(tries=2, sleep=waits.append, fraction=lambda: 1.0)
     connection = Connection(never, once=lambda: client, backoff=backoff)
     aws.add_client_error("update_item", code)
@@ -209,9 +199,7 @@ def test_what_is_sent_once_is_tried_again_if_it_certainly_wrote_nothing(
     assert waits == [0.02]
 
 
-def test_what_is_sent_once_is_given_up_when_nobody_knows_whether_it_was_written(
-    connection: Connection, aws: Stubber, waits: list[float]
-) -> None:
+def test_what_is_sent_once_is_given_up_when_nobody_knows_whether_it_was_written(connection, aws, waits):
     aws.add_client_error("update_item", "InternalServerError", http_status_code=500)
 
     with pytest.raises(ServiceUnavailable):
@@ -220,9 +208,7 @@ def test_what_is_sent_once_is_given_up_when_nobody_knows_whether_it_was_written(
 
 
 @pytest.mark.parametrize(("rows", "reads", "writes"), [(25, [25], [25]), (101, [100, 1], [25] * 4 + [1])])
-def test_no_request_names_more_rows_than_dynamodb_takes(
-    aws: Stubber, client: Any, asked: list[Any], *, rows: int, reads: list[int], writes: list[int]
-) -> None:
+def test_no_request_names_more_rows_than_dynamodb_takes(aws, client, asked, *, rows, reads, writes):
     connection = Connection(lambda: client, threads=1)
     keys = [{"k": {"S": str(n)}} for n in range(rows)]
     for _ in reads:
@@ -251,7 +237,7 @@ def test_no_request_names_more_rows_than_dynamodb_takes(
     ],
     ids=["update", "update_once", "delete", "transact", "read", "put", "query"],
 )
-def test_no_request_begins_when_the_time_is_up(call: Callable[[Connection], object]) -> None:
+def test_no_request_begins_when_the_time_is_up(call):
     """An ack of a thousand batches also touches and ends them, one after another."""
     connection = Connection(time_for_requests=lambda: 0.0)
     for client in (connection.client, connection.once):
@@ -261,7 +247,7 @@ def test_no_request_begins_when_the_time_is_up(call: Callable[[Connection], obje
         call(connection)
 
 
-def test_each_of_the_sixteen_calls_that_go_at_a_time_has_a_socket() -> None:
+def test_each_of_the_sixteen_calls_that_go_at_a_time_has_a_socket():
     connection = Connection()
 
     sockets = [client.meta.config.max_pool_connections for client in (connection.client, connection.once)]
@@ -269,7 +255,7 @@ def test_each_of_the_sixteen_calls_that_go_at_a_time_has_a_socket() -> None:
 
 
 @pytest.mark.parametrize("name", ["connection", "metering"])
-def test_the_types_of_boto3_are_not_needed_to_run(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_the_types_of_boto3_are_not_needed_to_run(monkeypatch, name):
     """They are installed where the code is checked, and in no function."""
     monkeypatch.setitem(sys.modules, "mypy_boto3_dynamodb", None)
     spec = find_spec(f"fanin.adapters.dynamodb.{name}")
@@ -300,15 +286,13 @@ class TestOnce:
         return Connection(lambda: cast("Any", client))
 
     @pytest.mark.parametrize(("idle", "closes"), [(0.0, 1), (0.5, 1), (0.6, 2), (-1.0, 2)])
-    def test_connections_that_were_idle_are_closed_first(
-        self, connection: Connection, closed: list[float], idle: float, closes: int
-    ) -> None:
+    def test_connections_that_were_idle_are_closed_first(self, connection, closed, idle, closes):
         connection.update_once({})
         self.now += idle
         connection.update_once({})
         assert len(closed) == closes
 
-    def test_what_never_left_may_be_repeated(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_never_left_may_be_repeated(self, monkeypatch):
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
         monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
         with pytest.raises(Throttled, match="nothing was sent"):
@@ -316,7 +300,7 @@ class TestOnce:
 
 
 @pytest.mark.parametrize("calls", [2, 4])
-def test_several_calls_go_at_once(connection: Connection, calls: int) -> None:
+def test_several_calls_go_at_once(connection, calls):
     barrier = Barrier(calls)
 
     def call(number: int) -> int:
@@ -326,7 +310,7 @@ def test_several_calls_go_at_once(connection: Connection, calls: int) -> None:
     assert connection.parallel.map(call, range(calls)) == [number * 2 for number in range(calls)]
 
 
-def test_what_the_calls_share_is_made_before_any_of_them_begins() -> None:
+def test_what_the_calls_share_is_made_before_any_of_them_begins():
     order: list[str] = []
     parallel = Parallel(2, Backoff(), lambda: math.inf, before=lambda: order.append("shared"))
 
@@ -335,14 +319,14 @@ def test_what_the_calls_share_is_made_before_any_of_them_begins() -> None:
     assert order == ["shared", "call", "call"]
 
 
-def test_one_call_needs_neither_thread_nor_client() -> None:
+def test_one_call_needs_neither_thread_nor_client():
     connection = Connection(never)
 
     assert connection.parallel.map(abs, [-3]) == [3]
     assert connection.parallel.map(abs, []) == []
 
 
-def test_an_error_of_one_call_reaches_the_caller(connection: Connection) -> None:
+def test_an_error_of_one_call_reaches_the_caller(connection):
     def call(number: int) -> int:
         if number == 2:
             raise Throttled("slow")
@@ -352,7 +336,7 @@ def test_an_error_of_one_call_reaches_the_caller(connection: Connection) -> None
         connection.parallel.map(call, [1, 2, 3])
 
 
-def test_the_client_is_made_once_and_late(client: Any) -> None:
+def test_the_client_is_made_once_and_late(client):
     made: list[int] = []
 
     def make() -> Any:
@@ -367,9 +351,7 @@ def test_the_client_is_made_once_and_late(client: Any) -> None:
 
 
 class TestAttempt:
-    def test_repeats_the_calls_that_are_throttled_and_no_others(
-        self, connection: Connection, waits: list[float]
-    ) -> None:
+    def test_repeats_the_calls_that_are_throttled_and_no_others(self, connection, waits):
         calls: list[int] = []
 
         def call(number: int) -> int:
@@ -382,7 +364,7 @@ class TestAttempt:
         assert sorted(calls) == [0, 1, 1, 1, 2, 3, 3, 3, 4, 5, 5, 5]
         assert waits == [0.02, 0.04]
 
-    def test_goes_on_for_as_long_as_something_goes_through(self, connection: Connection) -> None:
+    def test_goes_on_for_as_long_as_something_goes_through(self, connection):
         gone: list[int] = []
 
         def call(number: int) -> int:
@@ -394,7 +376,7 @@ class TestAttempt:
         connection._threads = 1
         assert connection.parallel.attempt(call, range(9, -1, -1)) == list(range(9, -1, -1))
 
-    def test_gives_up_when_nothing_goes_through(self, connection: Connection, waits: list[float]) -> None:
+    def test_gives_up_when_nothing_goes_through(self, connection, waits):
         def call(number: int) -> int:
             if number:
                 raise Throttled("slow")
@@ -404,7 +386,7 @@ class TestAttempt:
         assert (zero, type(one)) == (0, Throttled)
         assert len(waits) == 4
 
-    def test_an_unknown_end_is_answered_and_not_repeated(self, connection: Connection) -> None:
+    def test_an_unknown_end_is_answered_and_not_repeated(self, connection):
         calls: list[int] = []
 
         def call(number: int) -> int:
@@ -414,7 +396,7 @@ class TestAttempt:
         (answer,) = connection.parallel.attempt(call, [7])
         assert (type(answer), calls) == (ServiceUnavailable, [7])
 
-    def test_begins_nothing_when_the_time_is_up(self) -> None:
+    def test_begins_nothing_when_the_time_is_up(self):
         left = [1.0, 1.0, 0.0]
         connection = Connection(never, threads=1, time_left=lambda: left.pop(0) if len(left) > 1 else left[0])
         connection.__dict__["client"] = None
@@ -425,7 +407,7 @@ class TestAttempt:
             ("the time for this call is up; repeat it with what is left", 1)
         ] * 2
 
-    def test_a_defect_is_raised(self, connection: Connection) -> None:
+    def test_a_defect_is_raised(self, connection):
         with pytest.raises(ZeroDivisionError):
             connection.parallel.attempt(lambda number: 1 // number, [1, 0])
 
@@ -433,7 +415,7 @@ class TestAttempt:
 class TestPatience:
     """A job goes on for minutes while nothing goes through."""
 
-    def test_goes_on_until_it_lasts_no_longer(self) -> None:
+    def test_goes_on_until_it_lasts_no_longer(self):
         # Given a store that takes nothing, and two minutes of patience
         time = [0.0]
         parallel = patient(120, time)
@@ -443,7 +425,7 @@ class TestPatience:
         assert isinstance(answer, Throttled)
         assert 120 <= time[0] < 145
 
-    def test_begins_anew_with_each_call_that_goes_through(self) -> None:
+    def test_begins_anew_with_each_call_that_goes_through(self):
         # Given a store that takes one call in each hundred seconds
         time, gone = [0.0], list[int]()
 
@@ -456,7 +438,7 @@ class TestPatience:
         assert patient(120, time).attempt(call, range(5)) == list(range(5))
         assert time[0] > 400
 
-    def test_makes_calls_without_an_answer_again(self) -> None:
+    def test_makes_calls_without_an_answer_again(self):
         answers = [ServiceUnavailable("no answer"), Throttled("slow"), ServiceUnavailable("no answer")]
 
         def call(number: int) -> int:

@@ -42,9 +42,7 @@ def counts(meter: Meter) -> tuple[dict[str, int], dict[str, int], dict[str, int]
         ),
     ],
 )
-def test_a_write_counts_the_rows_that_it_names(
-    client: Any, aws: Stubber, meter: Meter, *, call: str, request_: dict[str, Any], rows: int
-) -> None:
+def test_a_write_counts_the_rows_that_it_names(client, aws, meter, *, call, request_, rows):
     operation = client.meta.method_to_api_mapping[call]
     aws.add_response(call, {})
 
@@ -53,7 +51,7 @@ def test_a_write_counts_the_rows_that_it_names(
     assert counts(meter) == ({operation: 1}, {}, {operation: rows})
 
 
-def test_a_read_counts_rows_that_are_not_there_too(client: Any, aws: Stubber, meter: Meter) -> None:
+def test_a_read_counts_rows_that_are_not_there_too(client, aws, meter):
     aws.add_response("get_item", {})
     aws.add_response("batch_get_item", {"Responses": {}})
 
@@ -64,9 +62,7 @@ def test_a_read_counts_rows_that_are_not_there_too(client: Any, aws: Stubber, me
 
 
 @pytest.mark.parametrize("call", ["query", "scan"])
-def test_a_listing_counts_the_rows_that_it_went_through(
-    client: Any, aws: Stubber, meter: Meter, call: str
-) -> None:
+def test_a_listing_counts_the_rows_that_it_went_through(client, aws, meter, call):
     operation = call.title()
     aws.add_response(call, {"Items": [KEY], "Count": 1, "ScannedCount": 17})
 
@@ -84,9 +80,7 @@ def test_a_listing_counts_the_rows_that_it_went_through(
         ("update_item", "ValidationException", {}),
     ],
 )
-def test_only_a_failed_condition_is_a_refused_write(
-    client: Any, aws: Stubber, meter: Meter, *, call: str, code: str, refused: dict[str, int]
-) -> None:
+def test_only_a_failed_condition_is_a_refused_write(client, aws, meter, *, call, code, refused):
     aws.add_client_error(call, code)
 
     with pytest.raises(ClientError):
@@ -96,7 +90,7 @@ def test_only_a_failed_condition_is_a_refused_write(
     assert (meter.requests.total(), meter.writes.total()) == (1, 1)
 
 
-def test_a_call_without_an_answer_may_have_written_its_row(client: Any, meter: Meter) -> None:
+def test_a_call_without_an_answer_may_have_written_its_row(client, meter):
     def lose(**_: object) -> None:
         raise EndpointConnectionError(endpoint_url="u")
 
@@ -108,7 +102,7 @@ def test_a_call_without_an_answer_may_have_written_its_row(client: Any, meter: M
     assert counts(meter) == ({}, {}, {"UpdateItem": 1})
 
 
-def test_clients_are_counted_together_but_no_others(client: Any, aws: Stubber) -> None:
+def test_clients_are_counted_together_but_no_others(client, aws):
     once, other = boto3.client("dynamodb"), boto3.client("dynamodb")
     meter = Meter(client, once)
     aws.add_response("update_item", {})
@@ -121,7 +115,7 @@ def test_clients_are_counted_together_but_no_others(client: Any, aws: Stubber) -
     assert counts(meter) == ({"UpdateItem": 2}, {}, {"UpdateItem": 2})
 
 
-def test_a_reset_starts_again_at_nothing(client: Any, aws: Stubber, meter: Meter) -> None:
+def test_a_reset_starts_again_at_nothing(client, aws, meter):
     aws.add_client_error("update_item", "ConditionalCheckFailedException")
     aws.add_response("get_item", {})
     with pytest.raises(ClientError):

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoParts
 from fanin.app.ports.parts import FailureRow, Redriven
@@ -47,8 +46,8 @@ def note(ordinal: int, reason: str = "why") -> FailureRow:
     ids=["only this one knows", "the later one knows", "nobody knows"],
 )
 def test_a_later_note_learns_where_the_message_is_only_if_it_does_not_know(
-    parts: DynamoParts, aws: Stubber, asked: Asked, *, kept: str, later: dict[str, Any], calls: int
-) -> None:
+    parts, aws, asked, *, kept, later, calls
+):
     # Given a later note of the same item
     aws.add_client_error("update_item", **refused({**row(3), "failed_at": {"N": "90"}, **later}))
     if calls == 2:
@@ -67,9 +66,7 @@ def test_a_later_note_learns_where_the_message_is_only_if_it_does_not_know(
         )
 
 
-def test_a_note_without_a_message_leaves_what_belongs_to_the_one_that_was_kept(
-    parts: DynamoParts, aws: Stubber, asked: Asked
-) -> None:
+def test_a_note_without_a_message_leaves_what_belongs_to_the_one_that_was_kept(parts, aws, asked):
     aws.add_client_error("update_item", **refused({**row(3), "kept": {"S": "row"}}))
     aws.add_response("update_item", {})
 
@@ -83,9 +80,7 @@ def test_a_note_without_a_message_leaves_what_belongs_to_the_one_that_was_kept(
 
 class TestRedriven:
     @pytest.mark.parametrize(("redrive", "taken"), [("a", {3}), ("b", set())])
-    def test_a_write_that_is_refused_by_its_own_mark_was_applied(
-        self, parts: DynamoParts, aws: Stubber, redrive: str, taken: set[int]
-    ) -> None:
+    def test_a_write_that_is_refused_by_its_own_mark_was_applied(self, parts, aws, redrive, taken):
         row = {"redrive": {"S": redrive}, "failed_at": {"N": "70"}, "item": {"S": "9:g:1"}}
         row["lost"] = {"S": ""}
         aws.add_client_error("update_item", **refused({**spread_key("redriven/0000000000003"), **row}))
@@ -93,9 +88,7 @@ class TestRedriven:
         assert parts.mark_redriven(8, {3: Redriven("a", 70, "9:g:1")}, {}, expires_at=LATER) == taken
 
 
-def test_a_deletion_that_is_repeated_asks_only_for_what_is_left(
-    parts: DynamoParts, aws: Stubber, asked: Asked
-) -> None:
+def test_a_deletion_that_is_repeated_asks_only_for_what_is_left(parts, aws, asked):
     # Given two messages, of which an earlier run has deleted one
     left = spread_key("message/0000000000003")
     aws.add_response("batch_get_item", {"Responses": {"parts": [left]}})

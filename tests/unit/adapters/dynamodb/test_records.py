@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoRecords
 from fanin.adapters.dynamodb.records import decode
@@ -35,9 +34,7 @@ def record(name: str = "a", version: int = 1) -> Record:
     return Record(name, {"n": 1}, version, LATER)
 
 
-def test_a_record_of_a_batch_is_found_by_number_and_one_of_a_topic_by_text(
-    connection: Connection, directory: DynamoRecords, aws: Stubber, asked: Asked
-) -> None:
+def test_a_record_of_a_batch_is_found_by_number_and_one_of_a_topic_by_text(connection, directory, aws, asked):
     records = DynamoRecords.of_batches("parts", connection, FixedClock())
     aws.add_response("batch_get_item", {"Responses": {}})
     aws.add_response("batch_get_item", {"Responses": {}})
@@ -51,14 +48,14 @@ def test_a_record_of_a_batch_is_found_by_number_and_one_of_a_topic_by_text(
     ]
 
 
-def test_a_delete_that_fails_otherwise_is_an_error(directory: DynamoRecords, aws: Stubber) -> None:
+def test_a_delete_that_fails_otherwise_is_an_error(directory, aws):
     aws.add_client_error("delete_item", "ValidationException")
 
     with pytest.raises(ClientError, match="ValidationException"):
         directory.delete("fleet", "a")
 
 
-def test_a_stream_image_decodes_to_the_record() -> None:
+def test_a_stream_image_decodes_to_the_record():
     image = {key: value for key, value in row("☂", version=9).items() if key != "topic"}
 
     assert decode(image, "name") == record("☂", version=9)

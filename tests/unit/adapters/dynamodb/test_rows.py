@@ -68,7 +68,7 @@ BATCH = Batch(
 )
 
 
-def test_the_sample_has_a_value_of_its_own_in_every_field() -> None:
+def test_the_sample_has_a_value_of_its_own_in_every_field():
     values = [getattr(BATCH, field.name) for field in fields(Batch)]
 
     assert None not in values
@@ -91,7 +91,7 @@ def test_the_sample_has_a_value_of_its_own_in_every_field() -> None:
     ],
     ids=["what is None", "no targets", "neither hold nor tolerance"],
 )
-def test_what_a_batch_does_not_have_takes_no_bytes(without: dict[str, Any]) -> None:
+def test_what_a_batch_does_not_have_takes_no_bytes(without):
     batch = replace(BATCH, **without)
     row = encode(batch)
 
@@ -99,7 +99,7 @@ def test_what_a_batch_does_not_have_takes_no_bytes(without: dict[str, Any]) -> N
     assert decode(row) == batch
 
 
-def test_a_row_decodes_to_what_it_encodes() -> None:
+def test_a_row_decodes_to_what_it_encodes():
     decoded = decode(encode(BATCH))
 
     assert decoded == BATCH
@@ -108,18 +108,18 @@ def test_a_row_decodes_to_what_it_encodes() -> None:
     ]
 
 
-def test_a_stream_image_decodes_too() -> None:
+def test_a_stream_image_decodes_too():
     image: dict[str, Any] = encode(BATCH)
     image["salt"] = {"B": base64.b64encode(BATCH.salt).decode()}
 
     assert decode(image) == BATCH
 
 
-def test_attributes_of_later_versions_are_passed_over() -> None:
+def test_attributes_of_later_versions_are_passed_over():
     assert decode({**encode(BATCH), "colour": {"S": "red"}}) == BATCH
 
 
-def test_a_row_is_in_the_shard_of_its_state() -> None:
+def test_a_row_is_in_the_shard_of_its_state():
     row = encode(BATCH)
 
     assert row["shelf"] == {"S": "complete#7"}
@@ -128,18 +128,18 @@ def test_a_row_is_in_the_shard_of_its_state() -> None:
 
 
 @pytest.mark.parametrize("key", [WordKey(0, 0, 0), WordKey(2**53 - 1, 6, 2**34)])
-def test_a_word_key_reads_back(key: WordKey) -> None:
+def test_a_word_key_reads_back(key):
     assert word_key(word_id(key)) == key
 
 
-def test_a_batch_with_a_user_key_has_the_key_of_its_index_and_no_other_has() -> None:
+def test_a_batch_with_a_user_key_has_the_key_of_its_index_and_no_other_has():
     named = replace(BATCH, batch_id=19, user_key="catalog-42")
 
     assert encode(named)["user_shard"] == {"S": "catalog-42#3"}
     assert "user_shard" not in encode(replace(named, user_key=""))
 
 
-def test_the_longest_user_key_fits_a_partition_key() -> None:
+def test_the_longest_user_key_fits_a_partition_key():
     most = 2_048  # bytes, see "Quotas in Amazon DynamoDB"
     shards = {user_shard("\U0001f302" * limits.MAX_USER_KEY, shard) for shard in range(names.SHARDS)}
 

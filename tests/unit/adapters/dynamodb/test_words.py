@@ -4,13 +4,12 @@ import re
 from typing import Any
 
 import pytest
-from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoWords
 from fanin.app.ports.words import Clear, Cleared, Tallied, Tally, WordKey
 from fanin.domain.totals import MAX_TOTALS
 from fanin.errors import ServiceUnavailable, Throttled
-from tests.unit.adapters.dynamodb.conftest import Silent, refused
+from tests.unit.adapters.dynamodb.conftest import refused
 
 Asked = list[dict[str, Any]]
 FULL = 2**64 - 1
@@ -28,7 +27,7 @@ def word(value: int, *done: int) -> dict[str, Any]:
     return {"word": {"N": str(value)}} | ({"done": {"NS": [str(bit) for bit in done]}} if done else {})
 
 
-def test_a_whole_word_is_cleared_by_a_short_condition(words: DynamoWords, aws: Stubber, asked: Asked) -> None:
+def test_a_whole_word_is_cleared_by_a_short_condition(words, aws, asked):
     aws.add_response("update_item", {"Attributes": word(0)})
 
     assert words.clear([Clear(KEY, FULL, LATER)]) == [Cleared(0, FULL, PASSED_OVER)]
@@ -41,9 +40,7 @@ def test_a_whole_word_is_cleared_by_a_short_condition(words: DynamoWords, aws: S
 
 @pytest.mark.parametrize("mask", [FULL - 1, FULL >> 1, FULL])
 @pytest.mark.parametrize("failed", [FULL, FULL // 3, 1])
-def test_the_longest_condition_is_within_the_limits_of_dynamodb(
-    words: DynamoWords, aws: Stubber, asked: Asked, mask: int, failed: int
-) -> None:
+def test_the_longest_condition_is_within_the_limits_of_dynamodb(words, aws, asked, mask, failed):
     """At most 300 operators and functions in an expression, 4 KB of text, and no value that is unused."""
     aws.add_response("update_item", {"Attributes": word(FULL ^ mask)})
 
@@ -57,9 +54,7 @@ def test_the_longest_condition_is_within_the_limits_of_dynamodb(
     assert set(re.findall(r":\w+", expressions)) == request["ExpressionAttributeValues"].keys()
 
 
-def test_tallies_go_up_with_the_bits_that_this_write_clears(
-    words: DynamoWords, aws: Stubber, asked: Asked
-) -> None:
+def test_tallies_go_up_with_the_bits_that_this_write_clears(words, aws, asked):
     # Given words below bits 0 to 2 that are done, and others who have cleared bit 0 with its tally
     carried = {0: Tally(7), 1: Tally(2), 2: Tally(3, whole=False)}
     before = word(FULL ^ 0b1, 0) | {"failures": {"N": "7"}, "carried": {"N": "1"}}
@@ -79,9 +74,7 @@ def test_tallies_go_up_with_the_bits_that_this_write_clears(
     assert added == [{":failures": "12", ":carried": "2"}, {":failures": "5", ":carried": "1"}]
 
 
-def test_a_row_that_contradicts_itself_is_reported_and_not_tried_for_ever(
-    words: DynamoWords, aws: Stubber
-) -> None:
+def test_a_row_that_contradicts_itself_is_reported_and_not_tried_for_ever(words, aws):
     aws.add_client_error("update_item", **refused(word(FULL, 5)))
 
     (outcome,) = words.clear([Clear(KEY, 1 << 5, LATER)])
@@ -103,9 +96,7 @@ def test_a_row_that_contradicts_itself_is_reported_and_not_tried_for_ever(
     ],
     ids=["one word gave no tally", "each word gave its sums", "items that failed are marked in the word"],
 )
-def test_a_tally_is_whole_only_if_every_clear_bit_came_with_one(
-    words: DynamoWords, aws: Stubber, *, key: WordKey, row: dict[str, Any], tally: Tally
-) -> None:
+def test_a_tally_is_whole_only_if_every_clear_bit_came_with_one(words, aws, *, key, row, tally):
     """What is taken for whole is not looked for in the words below."""
     name = {"word_id": {"S": f"7/{key.level}/{key.number}"}}
     sums = ", ".join(f"t{place}" for place in range(MAX_TOTALS))
@@ -121,7 +112,7 @@ def test_a_tally_is_whole_only_if_every_clear_bit_came_with_one(
     assert words.read_tallied([key, key]) == {key: Tallied(FULL ^ 0b11, tally)}
 
 
-def test_sums_go_up_with_the_bits_of_items_too(words: DynamoWords, aws: Stubber, asked: Asked) -> None:
+def test_sums_go_up_with_the_bits_of_items_too(words, aws, asked):
     carried = {0: Tally(sums=(7, -2)), 2: Tally(whole=False, sums=(1, 1))}
     aws.add_response("update_item", {"Attributes": word(FULL ^ 0b111)})
 
@@ -134,7 +125,7 @@ def test_sums_go_up_with_the_bits_of_items_too(words: DynamoWords, aws: Stubber,
     assert [values[f":{name}"]["N"] for name in ("carried", "t0", "t1")] == ["1", "8", "-1"]
 
 
-def test_a_word_that_stays_throttled_is_answered_with_its_error(words: DynamoWords, aws: Stubber) -> None:
+def test_a_word_that_stays_throttled_is_answered_with_its_error(words, aws):
     for _ in range(4):
         aws.add_client_error("update_item", "ProvisionedThroughputExceededException")
 
@@ -144,7 +135,7 @@ def test_a_word_that_stays_throttled_is_answered_with_its_error(words: DynamoWor
     aws.assert_no_pending_responses()
 
 
-def test_clearing_bits_is_sent_again_since_a_repeat_does_no_harm(silent: Silent) -> None:
+def test_clearing_bits_is_sent_again_since_a_repeat_does_no_harm(silent):
     words = DynamoWords("words", Connection())
 
     (outcome,) = words.clear([Clear(WordKey(7, 0, 0), 1, 2_000_000_000)])

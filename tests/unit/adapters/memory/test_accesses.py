@@ -32,7 +32,7 @@ def clears(*masks: int) -> list[Clear]:
     return [Clear(WordKey(7, 0, number), mask, 1) for number, mask in enumerate(masks)]
 
 
-def test_an_onlooker_sees_every_row_before_and_after() -> None:
+def test_an_onlooker_sees_every_row_before_and_after():
     seen: list[tuple[str, str]] = []
     memory = Memory(on_call=lambda call, moment: seen.append((call, moment)))
 
@@ -45,7 +45,7 @@ def test_an_onlooker_sees_every_row_before_and_after() -> None:
     assert seen == [(call, moment) for (call, _), moment in around]
 
 
-def test_an_onlooker_that_blocks_one_thread_does_not_block_others() -> None:
+def test_an_onlooker_that_blocks_one_thread_does_not_block_others():
     stopped, go_on = Event(), Event()
 
     def stop(call: str, _moment: str) -> None:
@@ -62,7 +62,7 @@ def test_an_onlooker_that_blocks_one_thread_does_not_block_others() -> None:
         assert slow.result(timeout=60) == "slow"
 
 
-def test_accesses_of_threads_follow_each_other() -> None:
+def test_accesses_of_threads_follow_each_other():
     accesses = Accesses(lambda _call, _moment: sleep(0))
     row = [0]
 
@@ -78,7 +78,7 @@ def test_accesses_of_threads_follow_each_other() -> None:
     assert (row, accesses.writes) == ([400], {"rows.write": 400})
 
 
-def test_rows_are_counted_by_call() -> None:
+def test_rows_are_counted_by_call():
     memory = Memory()
     memory.batches.create(BATCH)
     memory.batches.read([8, 9])
@@ -110,7 +110,7 @@ def losing(call: str, answers: int) -> OnCall:
     return lose
 
 
-def test_a_write_whose_answer_was_lost_is_sent_again_and_the_second_answer_counts() -> None:
+def test_a_write_whose_answer_was_lost_is_sent_again_and_the_second_answer_counts():
     memory = Memory(on_call=losing("words.clear", 1))
 
     (cleared,) = memory.words.clear(clears(0b11))
@@ -119,7 +119,7 @@ def test_a_write_whose_answer_was_lost_is_sent_again_and_the_second_answer_count
     assert memory.accesses.writes == {"words.clear": 2}
 
 
-def test_a_write_is_given_up_after_as_many_lost_answers_as_the_sdk_bears() -> None:
+def test_a_write_is_given_up_after_as_many_lost_answers_as_the_sdk_bears():
     memory = Memory(on_call=losing("words.clear", SENDS))
 
     (outcome,) = memory.words.clear(clears(1))
@@ -131,7 +131,7 @@ def test_a_write_is_given_up_after_as_many_lost_answers_as_the_sdk_bears() -> No
 
 
 @pytest.mark.parametrize("call", ["allocate", "allocate_counted", "count"])
-def test_a_write_that_adds_to_a_number_is_sent_only_once(call: str) -> None:
+def test_a_write_that_adds_to_a_number_is_sent_only_once(call):
     # Given a batch, and a store that loses the answer of one kind of write
     memory = Memory(on_call=losing(f"batches.{call}", 1))
     memory.batches.create(replace(BATCH, limit=5, mode=Mode.ESTIMATED))
@@ -158,9 +158,7 @@ def test_a_write_that_adds_to_a_number_is_sent_only_once(call: str) -> None:
         ("batches.close", "after", ServiceUnavailable),
     ],
 )
-def test_an_outage_after_a_write_that_is_sent_once_leaves_its_caller_in_doubt(
-    call: str, moment: str, error: type[Exception]
-) -> None:
+def test_an_outage_after_a_write_that_is_sent_once_leaves_its_caller_in_doubt(call, moment, error):
     # Given a store that is cut off at one moment of a write
     def cut(name: str, at: str) -> None:
         if (name, at) == (call, moment):
@@ -179,7 +177,7 @@ def test_an_outage_after_a_write_that_is_sent_once_leaves_its_caller_in_doubt(
         calls[call]()
 
 
-def test_a_delayed_request_takes_effect_when_it_arrives_and_nobody_gets_its_answer() -> None:
+def test_a_delayed_request_takes_effect_when_it_arrives_and_nobody_gets_its_answer():
     # Given a close that is late, and another that was sent instead
     late = [True]
 

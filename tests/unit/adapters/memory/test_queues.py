@@ -31,9 +31,7 @@ def receive(memory: Memory, url: str, **options: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [(None, 30), (7, 7), (0, 0)])
-def test_a_message_comes_again_after_its_visibility_timeout(
-    memory: Memory, url: str, asked: int | None, seconds: int
-) -> None:
+def test_a_message_comes_again_after_its_visibility_timeout(memory, url, asked, seconds):
     send(memory, url, "a")
     assert receive(memory, url, visibility_timeout=asked) == ["a"]
 
@@ -44,7 +42,7 @@ def test_a_message_comes_again_after_its_visibility_timeout(
     assert receive(memory, url) == ["a"]
 
 
-def test_a_queue_that_was_deleted_and_made_anew_is_empty(memory: Memory, url: str) -> None:
+def test_a_queue_that_was_deleted_and_made_anew_is_empty(memory, url):
     send(memory, url, "waiting", "received")
     receive(memory, url, most=1, visibility_timeout=0)
 
@@ -60,7 +58,7 @@ def test_a_queue_that_was_deleted_and_made_anew_is_empty(memory: Memory, url: st
 URL = "memory:vehicle-1"
 
 
-def test_a_queue_that_refuses_or_is_busy_holds_up_no_other(memory: Memory) -> None:
+def test_a_queue_that_refuses_or_is_busy_holds_up_no_other(memory):
     memory.channels.queues |= {URL: [], "memory:odd": [], "memory:busy": []}
     memory.channels.refusing["memory:odd"] = "the key is disabled"
     memory.channels.busy.add("memory:busy")
@@ -72,7 +70,7 @@ def test_a_queue_that_refuses_or_is_busy_holds_up_no_other(memory: Memory) -> No
         memory.channels.send(messages)
 
 
-def test_a_fifo_queue_is_refused(memory: Memory) -> None:
+def test_a_fifo_queue_is_refused(memory):
     memory.channels.queues["memory:q.fifo"] = []
     with pytest.raises(ChannelRefused, match="FIFO"):
         memory.channels.resolve("memory:q.fifo")

@@ -1,7 +1,6 @@
 """What the stores in memory show beyond their ports; clock, randomness, alarms, the bus; all put together."""
 
 from dataclasses import fields, replace
-from typing import Any
 
 import pytest
 
@@ -27,7 +26,7 @@ BATCH = Batch(
 )
 
 
-def test_changes_of_batches_are_kept_in_order() -> None:
+def test_changes_of_batches_are_kept_in_order():
     memory = Memory()
     memory.batches.create(BATCH)
     closed, _ = memory.batches.close(8, now=1)
@@ -44,7 +43,7 @@ def batch(batch_id: int, **values: object) -> Batch:
     return replace(BATCH, batch_id=batch_id, **values)
 
 
-def test_a_refused_write_is_counted_and_is_no_change() -> None:
+def test_a_refused_write_is_counted_and_is_no_change():
     memory = Memory()
     memory.batches.create(BATCH)
     memory.batches.create(replace(BATCH, salt=b"1" * 16))
@@ -61,7 +60,7 @@ def test_a_refused_write_is_counted_and_is_no_change() -> None:
     }
 
 
-def test_the_key_of_the_index_is_what_activity_made_it_not_what_the_row_would_say() -> None:
+def test_the_key_of_the_index_is_what_activity_made_it_not_what_the_row_would_say():
     # Given a batch whose activity set another time than its row computes
     memory = Memory()
     memory.batches.create(BATCH)
@@ -75,7 +74,7 @@ def test_the_key_of_the_index_is_what_activity_made_it_not_what_the_row_would_sa
     assert memory.batches.next_due() == 50
 
 
-def test_an_ended_batch_is_never_due() -> None:
+def test_an_ended_batch_is_never_due():
     memory = Memory()
     assert memory.batches.next_due() is None
     memory.batches.create(batch(1, deadline=1_000))
@@ -87,7 +86,7 @@ def test_an_ended_batch_is_never_due() -> None:
     assert memory.batches.next_due() == 69_000
 
 
-def test_a_page_costs_one_query_and_the_rows_it_shows() -> None:
+def test_a_page_costs_one_query_and_the_rows_it_shows():
     memory = Memory()
     for batch_id in range(5):
         memory.batches.create(batch(batch_id))
@@ -102,7 +101,7 @@ def clears(*masks: int) -> list[Clear]:
     return [Clear(WordKey(7, 0, number), mask, 1) for number, mask in enumerate(masks)]
 
 
-def test_a_duplicate_is_a_refused_write_and_the_rest_another() -> None:
+def test_a_duplicate_is_a_refused_write_and_the_rest_another():
     memory = Memory()
     memory.words.clear(clears(0b0011))
 
@@ -113,7 +112,7 @@ def test_a_duplicate_is_a_refused_write_and_the_rest_another() -> None:
     assert (memory.accesses.writes["words.clear"], memory.accesses.refused["words.clear"]) == (4, 2)
 
 
-def test_finished_words_are_kept_in_order() -> None:
+def test_finished_words_are_kept_in_order():
     memory = Memory(tree=Tree(width=2))
 
     memory.words.clear(clears(0b11, 0b01))
@@ -133,7 +132,7 @@ def memory() -> Memory:
     return Memory(clock=FixedClock(NOW * 1000))
 
 
-def test_changes_tell_the_record_before_and_after(memory: Memory) -> None:
+def test_changes_tell_the_record_before_and_after(memory):
     first, _ = memory.directory.put("fleet", "a", {"n": 1}, expires_at=LATER)
     second, _ = memory.directory.put("fleet", "a", {"n": 2}, expires_at=LATER, if_version=FIRST)
     memory.directory.delete("fleet", "a", if_version=FIRST + 1)
@@ -145,7 +144,7 @@ def test_changes_tell_the_record_before_and_after(memory: Memory) -> None:
     ]
 
 
-def test_what_was_refused_is_no_change(memory: Memory) -> None:
+def test_what_was_refused_is_no_change(memory):
     first, _ = memory.directory.put("fleet", "a", {}, expires_at=LATER)
 
     memory.directory.put("fleet", "a", {}, expires_at=LATER, if_version=0)
@@ -156,7 +155,7 @@ def test_what_was_refused_is_no_change(memory: Memory) -> None:
     assert memory.accesses.refused == {"directory.put": 1, "directory.delete": 2}
 
 
-def test_a_record_that_has_expired_is_still_the_old_one_of_its_change(memory: Memory) -> None:
+def test_a_record_that_has_expired_is_still_the_old_one_of_its_change(memory):
     """Time to live deletes late: until then the row is there, as the stream shows."""
     old = Record("a", {}, FIRST, NOW)
     memory.directory.put("fleet", "a", {}, expires_at=NOW)
@@ -167,7 +166,7 @@ def test_a_record_that_has_expired_is_still_the_old_one_of_its_change(memory: Me
     assert memory.directory.changes[-1] == ("fleet", old, new)
 
 
-def test_a_record_is_kept_as_json_and_apart_from_what_its_writer_holds(memory: Memory) -> None:
+def test_a_record_is_kept_as_json_and_apart_from_what_its_writer_holds(memory):
     value = {"list": [1], "pair": (1, 2), "keys": {7: "a"}}
     memory.directory.put("fleet", "a", value, expires_at=LATER)
     memory.directory.put_all("fleet", {"b": value}, expires_at=LATER)
@@ -179,7 +178,7 @@ def test_a_record_is_kept_as_json_and_apart_from_what_its_writer_holds(memory: M
     assert [records[name].value for name in ("a", "b")] == [kept, kept]
 
 
-def test_alarms_ring_once_when_due() -> None:
+def test_alarms_ring_once_when_due():
     memory = Memory()
     memory.timers.set(3, 300)
     memory.timers.set(1, 100)
@@ -194,7 +193,7 @@ def test_alarms_ring_once_when_due() -> None:
     assert memory.timers.ring(1000) == [3]
 
 
-def test_randomness_is_that_of_its_seed() -> None:
+def test_randomness_is_that_of_its_seed():
     one, same, other = SeededRandom(1), SeededRandom(1), SeededRandom(2)
 
     draws = [(random.bits(12), random.bytes(16)) for random in (one, same, other)]
@@ -204,14 +203,14 @@ def test_randomness_is_that_of_its_seed() -> None:
     assert len(draws[0][1]) == 16
 
 
-def test_every_event_gets_an_id_of_the_bus() -> None:
+def test_every_event_gets_an_id_of_the_bus():
     memory = Memory()
     event = Event("8.complete", "Batch Completed", {}, 5)
 
     assert len({memory.events.publish(event) for _ in range(3)}) == 3
 
 
-def test_the_ports_are_those_of_this_world() -> None:
+def test_the_ports_are_those_of_this_world():
     memory = Memory(tree=Tree(width=2))
     ports = memory.ports(Defaults(lifetime=77))
 
@@ -226,12 +225,12 @@ def test_the_ports_are_those_of_this_world() -> None:
 @pytest.mark.parametrize(
     "pattern", [{}, {"source": "shop"}, {"source": []}, {"detail": {"n": [{"soundex": "x"}]}}]
 )
-def test_the_memory_refuses_what_it_does_not_know(pattern: dict[str, Any]) -> None:
+def test_the_memory_refuses_what_it_does_not_know(pattern):
     with pytest.raises(InvalidRequest):
         Memory().rules.put("orders", pattern)
 
 
-def test_a_refused_pattern_leaves_the_rule_that_is_there() -> None:
+def test_a_refused_pattern_leaves_the_rule_that_is_there():
     memory = Memory()
     memory.rules.put("orders", {"source": ["shop"]})
 

@@ -71,7 +71,7 @@ def desk(world: World) -> Desk:
     return Desk(world)
 
 
-def test_of_two_messages_of_one_item_that_come_together_one_is_handed_out(desk: Desk) -> None:
+def test_of_two_messages_of_one_item_that_come_together_one_is_handed_out(desk):
     """A keyed put whose answer was lost may send its messages twice."""
     # Given a message that was sent twice
     (item, _) = desk.put("charge card", "b")
@@ -88,8 +88,8 @@ def test_of_two_messages_of_one_item_that_come_together_one_is_handed_out(desk: 
 
 @pytest.mark.parametrize(("later", "waited"), [(1_500, 1_500), (-5_000, 0)])
 def test_work_says_what_it_is_and_how_long_it_waited_also_if_the_clock_of_the_queue_is_ahead(
-    world: World, desk: Desk, later: int, waited: int
-) -> None:
+    world, desk, later, waited
+):
     (item,) = desk.put("a")
     world.clock.advance(later)
 
@@ -133,14 +133,14 @@ class TestVoid:
         assert desk.payloads(most=most) == left
         assert desk.kept == left
 
-    def test_does_not_make_a_receive_wait_anew(self, world: World, desk: Desk) -> None:
+    def test_does_not_make_a_receive_wait_anew(self, world, desk):
         desk.ledger.mark(desk.put("a", "b")).whole()
         for _ in range(2):
             world.at("queues.remove", "after", lambda: world.clock.advance(6 * SECOND))
 
         assert receive_slowly(world, desk, wait=17) == [17, 10, 3]
 
-    def test_is_dropped_later_if_its_receiver_dies_before_it_could(self, world: World, desk: Desk) -> None:
+    def test_is_dropped_later_if_its_receiver_dies_before_it_could(self, world, desk):
         desk.ledger.mark(desk.put("a")).whole()
         world.crash_at("queues.remove", "before")
         with pytest.raises(Crash):
@@ -152,7 +152,7 @@ class TestVoid:
         assert desk.payloads() == []
         assert desk.kept == []
 
-    def test_is_what_the_buffer_kept_from_an_earlier_batch(self, desk: Desk) -> None:
+    def test_is_what_the_buffer_kept_from_an_earlier_batch(self, desk):
         # Given a buffer that goes on with a new batch
         before = desk.buffer
         desk.put("old")
@@ -171,7 +171,7 @@ class TestVoid:
 
 
 class TestForeign:
-    def test_messages_do_not_end_a_receive(self, desk: Desk) -> None:
+    def test_messages_do_not_end_a_receive(self, desk):
         desk.send("foreign", {})
         desk.put("a")
 
@@ -201,7 +201,7 @@ class TestForeign:
         assert desk.payloads() == ["a"]
         assert desk.kept == ["strange", "a"]
 
-    def test_messages_do_not_hold_a_receive_up_for_long(self, world: World, desk: Desk) -> None:
+    def test_messages_do_not_hold_a_receive_up_for_long(self, world, desk):
         for _ in range(100):
             desk.send("foreign", {})
         started = world.clock.at
@@ -211,7 +211,7 @@ class TestForeign:
         assert world.clock.at - started == SIFT_MS + SECOND
 
 
-def test_a_buffer_that_was_deleted_meanwhile_is_not_found(world: World, desk: Desk) -> None:
+def test_a_buffer_that_was_deleted_meanwhile_is_not_found(world, desk):
     # Given a buffer on a queue that outlives it, and messages of its next life
     world.memory.channels.queues["https://mine"] = []
     old = desk.buffers.define("own", 1, queue="https://mine")
@@ -224,7 +224,7 @@ def test_a_buffer_that_was_deleted_meanwhile_is_not_found(world: World, desk: De
         desk.deliveries.receive(old, 1, 0, None)
 
 
-def test_a_queue_that_was_deleted_is_refused(world: World, desk: Desk) -> None:
+def test_a_queue_that_was_deleted_is_refused(world, desk):
     world.ports.queues.delete(desk.buffer.queue)
 
     with pytest.raises(ChannelRefused):
@@ -244,13 +244,13 @@ def packed(value: object) -> str:
 
 
 @pytest.mark.parametrize("handle", ["delivery-1", "", "AQEB+/==", "a b\n", "☂", "h" * 1_024])
-def test_a_receipt_reads_back_as_it_was_written(handle: str) -> None:
+def test_a_receipt_reads_back_as_it_was_written(handle):
     assert deliveries.read_receipt(deliveries.write_receipt(ITEM, handle)) == WorkReceipt(7, ITEM, handle)
     assert deliveries.read_receipt(deliveries.write_receipt(FIRST, handle)) == WorkReceipt(0, FIRST, handle)
 
 
 @pytest.mark.parametrize("padding", range(4))
-def test_a_receipt_is_text_for_urls_whatever_its_length(padding: int) -> None:
+def test_a_receipt_is_text_for_urls_whatever_its_length(padding):
     # These letters give both characters in which the alphabet for URLs differs from the usual one
     handle = "~~~???>>>" * 3 + "x" * padding
 
@@ -260,7 +260,7 @@ def test_a_receipt_is_text_for_urls_whatever_its_length(padding: int) -> None:
     assert deliveries.read_receipt(token).handle == handle
 
 
-def test_a_receipt_is_read_up_to_its_greatest_length_and_no_further() -> None:
+def test_a_receipt_is_read_up_to_its_greatest_length_and_no_further():
     handle = "h" * (LONGEST * 3 // 4 - len(json.dumps([ITEM, ""])))
 
     longest, longer = deliveries.write_receipt(ITEM, handle), deliveries.write_receipt(ITEM, handle + "h")
@@ -294,12 +294,12 @@ def test_a_receipt_is_read_up_to_its_greatest_length_and_no_further() -> None:
         base64.urlsafe_b64encode(b"[" * 3_000).decode().rstrip("="),
     ],
 )
-def test_other_text_is_refused(token: str) -> None:
+def test_other_text_is_refused(token):
     with pytest.raises(InvalidRequest):
         deliveries.read_receipt(token)
 
 
-def test_the_refusal_quotes_the_beginning_only() -> None:
+def test_the_refusal_quotes_the_beginning_only():
     with pytest.raises(InvalidRequest) as refused:
         deliveries.read_receipt("x" * 31 + "yz" + "z" * 10_000)
 

@@ -42,7 +42,7 @@ def batches(world: World) -> list[State]:
 
 
 class TestOnce:
-    def test_a_process_behind_a_new_definition_goes_on_in_the_new_queue(self, town: Town) -> None:
+    def test_a_process_behind_a_new_definition_goes_on_in_the_new_queue(self, town):
         # Given a process that remembers a buffer, which is deleted and defined again
         behind = town.process()
         behind.status("jobs")
@@ -57,7 +57,7 @@ class TestOnce:
         assert town.messages() == ["a"]
         assert town.take() == ["a"]
 
-    def test_a_repeat_sends_those_that_were_not_sent(self, town: Town) -> None:
+    def test_a_repeat_sends_those_that_were_not_sent(self, town):
         # Given a put that dies between its messages, of which the first is worked on
         die(town, "a", "b", sent=1)
         assert town.take() == ["a"]
@@ -86,7 +86,7 @@ class TestOnce:
             assert town.pending(name) == 0
 
 
-def test_failing_a_put_that_takes_too_long_is_not_accepted(world: World, town: Town) -> None:
+def test_failing_a_put_that_takes_too_long_is_not_accepted(world, town):
     world.at("channels.send", "before", lambda: world.clock.advance(SEND_MS + 1))
 
     with pytest.raises(Throttled, match="again"):
@@ -109,7 +109,7 @@ class TestAfterRetention:
         """Let so much time pass that no message can exist."""
         town.world.clock.advance(HOUR + MARGIN_MS)
 
-    def test_what_may_still_be_in_the_queue_is_not_put_in_again(self, world: World, town: Town) -> None:
+    def test_what_may_still_be_in_the_queue_is_not_put_in_again(self, world, town):
         first = self.put_two(town)
         world.clock.advance(HOUR - 1)
 
@@ -117,7 +117,7 @@ class TestAfterRetention:
         world.clock.advance(1)
         assert put(town, "a", "b").items != first.items
 
-    def test_a_repeat_may_die_at_every_step(self, world: World, town: Town) -> None:
+    def test_a_repeat_may_die_at_every_step(self, world, town):
         def half_lost(name: str) -> None:
             """Put work in, of which one part is done, and the other lost."""
             town.process().define(name, 2)
@@ -139,8 +139,8 @@ class TestAfterRetention:
         [("parts.put_failures", "before"), ("parts.put_failures", "after"), ("words.clear", "before")],
     )
     def test_work_that_is_finished_while_it_is_given_up_is_not_put_in_again(
-        self, world: World, town: Town, call: str, moment: str, fails: bool
-    ) -> None:
+        self, world, town, call, moment, fails
+    ):
         # Given a put that dies after its message is sent, and slots that are too old then
         die(town, "a", sent=1)
         town.process().put("jobs", ["x"])
@@ -165,7 +165,7 @@ class TestRenewal:
         town.process().put("jobs", ["x"])
         assert town.take() == ["x"]
 
-    def test_a_put_that_took_no_slots_before_takes_them_in_the_new_batch(self, town: Town) -> None:
+    def test_a_put_that_took_no_slots_before_takes_them_in_the_new_batch(self, town):
         town.die("batches.allocate_once", "before", lambda buffers: buffers.put("jobs", ["a"], key="order-7"))
         self.renew(town)
 
@@ -173,7 +173,7 @@ class TestRenewal:
 
         assert town.take() == ["a"]
 
-    def test_work_in_a_batch_that_came_after_the_note_is_known_too(self, town: Town) -> None:
+    def test_work_in_a_batch_that_came_after_the_note_is_known_too(self, town):
         # Given a put that finds its batch closed, so goes to another one, and dies when it has sent
         slow = town.process()
         slow.status("jobs")
@@ -186,7 +186,7 @@ class TestRenewal:
         put(town, "a")
         assert town.messages() == []
 
-    def test_costs_no_write_more(self, world: World, town: Town) -> None:
+    def test_costs_no_write_more(self, world, town):
         process = town.process()
         process.put("jobs", ["x"], key="order-6")
         before = world.accesses.writes.copy()
@@ -195,7 +195,7 @@ class TestRenewal:
 
         assert world.accesses.writes - before == {"records.put": 2, "batches.allocate_once": 2}
 
-    def test_an_answer_from_an_earlier_batch_leaves_the_marks_alone(self, world: World, town: Town) -> None:
+    def test_an_answer_from_an_earlier_batch_leaves_the_marks_alone(self, world, town):
         # Given a key whose work has a high number in an earlier batch
         for _ in range(5):
             town.process().put("jobs", ["x"])
@@ -214,7 +214,7 @@ class TestRenewal:
 class TestLate:
     """A message that follows its slot too late would outlive it."""
 
-    def test_work_put_in_late_under_its_key_is_not_given_up(self, world: World, town: Town) -> None:
+    def test_work_put_in_late_under_its_key_is_not_given_up(self, world, town):
         # Given slots of a key without a message, and a mark above them
         die(town, "a", sent=0)
         town.process().put("jobs", ["b"])
@@ -230,7 +230,7 @@ class TestLate:
             town.process().put("jobs", ["d"])
         assert town.take() == ["a", "c"]
 
-    def test_work_put_in_late_into_a_buffer_that_drains_is_not_given_up(self, town: Town) -> None:
+    def test_work_put_in_late_into_a_buffer_that_drains_is_not_given_up(self, town):
         # Given slots of a key in a buffer whose batch closes then
         die(town, "a", sent=0)
         town.process().define("jobs", 3)
@@ -242,7 +242,7 @@ class TestLate:
         town.process().put("jobs", ["b"])
         assert town.take() == ["a", "b"]
 
-    def test_whoever_is_overtaken_by_a_later_repeat_is_not_accepted_by_mistake(self, town: Town) -> None:
+    def test_whoever_is_overtaken_by_a_later_repeat_is_not_accepted_by_mistake(self, town):
         # Given a call that stops between its messages and the note of them, while a mark is made
         die(town, "a", sent=0)
         town.process().put("jobs", ["b"])
@@ -301,7 +301,7 @@ def test_a_key_that_cannot_be_is_refused_and_nothing_is_written(world, keys, ent
     assert world.accesses.writes["records.put"] == 0
 
 
-def test_slots_that_were_given_up_are_not_kept(keys: PutKeys, entry: WorkEntry) -> None:
+def test_slots_that_were_given_up_are_not_kept(keys, entry):
     # Given three calls that saw the same note, of which two give up its slots
     note = keys.find(entry, KEY, ["a"])
     keys.put_again(entry, note, [OLD], [0])
@@ -315,7 +315,7 @@ def test_slots_that_were_given_up_are_not_kept(keys: PutKeys, entry: WorkEntry) 
     assert len(again.slots_key) <= 256
 
 
-def test_a_key_gives_its_payloads_slots_of_their_own(keys: PutKeys, entry: WorkEntry) -> None:
+def test_a_key_gives_its_payloads_slots_of_their_own(keys, entry):
     notes = [keys.find(entry, IdempotencyKey.of(key), ["a"]) for key in ("one", "two")]
     for note in notes:
         keys.put_again(entry, note, [""], [0])
@@ -336,14 +336,14 @@ def test_a_note_outlives_a_change_of_the_batch_by_a_month(world, keys, entry):
     assert keys.find(renewed, KEY, ["a"]).new
 
 
-def test_keys_of_another_buffer_are_others(world: World, keys: PutKeys, entry: WorkEntry) -> None:
+def test_keys_of_another_buffer_are_others(world, keys, entry):
     batch, _ = world.batch()
     keys.find(entry, KEY, ["a"])
 
     assert keys.find(entry._replace(born=batch.batch_id), KEY, ["b"]).new
 
 
-def test_a_key_of_another_caller_is_another_key(world: World, keys: PutKeys, entry: WorkEntry) -> None:
+def test_a_key_of_another_caller_is_another_key(world, keys, entry):
     # Given the work that one caller has put in under a key
     mine = IdempotencyKey.of("order-7", Principal("ada", "iam ada"))
     keys.keep(entry, keys.find(entry, mine, ["a"]), [OLD])

@@ -23,7 +23,7 @@ def fail(error: FaninError) -> None:
     raise error
 
 
-def test_a_put_that_fails_gives_its_slots_up(world: World, town: Town) -> None:
+def test_a_put_that_fails_gives_its_slots_up(world, town):
     for _ in range(3):
         world.at("channels.send", "after", lambda: fail(ServiceUnavailable("no answer")))
         with pytest.raises(ServiceUnavailable):
@@ -33,7 +33,7 @@ def test_a_put_that_fails_gives_its_slots_up(world: World, town: Town) -> None:
     assert town.take() == []
 
 
-def test_a_put_into_a_queue_that_is_gone_takes_no_slot(world: World, town: Town) -> None:
+def test_a_put_into_a_queue_that_is_gone_takes_no_slot(world, town):
     world.memory.channels.queues.clear()
     buffers = town.process()
 
@@ -43,7 +43,7 @@ def test_a_put_into_a_queue_that_is_gone_takes_no_slot(world: World, town: Town)
     assert buffers._slots.pending(buffers.list().buffers[0])[1] == 0
 
 
-def test_a_put_that_takes_too_long_is_not_accepted(world: World, town: Town) -> None:
+def test_a_put_that_takes_too_long_is_not_accepted(world, town):
     world.at("channels.send", "before", lambda: world.clock.advance(SEND_MS + 1))
 
     with pytest.raises(Throttled, match="again"):
@@ -53,7 +53,7 @@ def test_a_put_that_takes_too_long_is_not_accepted(world: World, town: Town) -> 
     assert town.take() == ["a"]
 
 
-def test_a_producer_may_die_at_every_step_and_its_slots_come_back(world: World, town: Town) -> None:
+def test_a_producer_may_die_at_every_step_and_its_slots_come_back(world, town):
     for name in town.die_at_every_step(
         lambda name: town.process().define(name, 2), lambda buffers, name: buffers.put(name, ["a", "b"])
     ):
@@ -76,7 +76,7 @@ def consumers(world: World) -> WaitingConsumers:
     return WaitingConsumers(world.ports)
 
 
-def test_each_counts_until_it_has_left(world: World, consumers: WaitingConsumers) -> None:
+def test_each_counts_until_it_has_left(world, consumers):
     until = world.clock.at + 20_000
     for waiter in ("one", "two"):
         consumers.came("jobs", waiter, until)

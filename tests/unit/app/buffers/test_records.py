@@ -44,7 +44,7 @@ def limited(entry: WorkEntry, limit: int) -> WorkEntry:
 
 class TestName:
     @pytest.mark.parametrize("name", ["a", "7", "Jobs_of-7", "x" * 48])
-    def test_of_letters_digits_and_dashes_is_taken(self, name: str) -> None:
+    def test_of_letters_digits_and_dashes_is_taken(self, name):
         check_name(name)
 
     @pytest.mark.parametrize("name", ["", "-a", "_a", "a b", "a/b", "a.fifo", "a\n", "é", "x" * 49])
@@ -66,7 +66,7 @@ class TestName:
     ],
     ids=["empty", "fields are missing", "marks of a wrong type", "half a mark", "a text as id"],
 )
-def test_entry_that_was_damaged_cannot_be_read(value: dict[str, object]) -> None:
+def test_entry_that_was_damaged_cannot_be_read(value):
     with pytest.raises(BufferNotFound, match="the record of buffer jobs cannot be read"):
         entry_of(Record("jobs", value, 4, FOREVER))
 

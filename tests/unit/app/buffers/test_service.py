@@ -68,7 +68,7 @@ def watched(world: World) -> list[int]:
     return waits
 
 
-def test_work_is_taken_as_it_was_put_and_done_once(world: World, town: Town, buffers: BufferService) -> None:
+def test_work_is_taken_as_it_was_put_and_done_once(world, town, buffers):
     # Given a buffer with work
     accepted = buffers.put("jobs", ["a", "b"])
     assert accepted.outcome is PutOutcome.WAITING
@@ -88,7 +88,7 @@ def test_work_is_taken_as_it_was_put_and_done_once(world: World, town: Town, buf
     assert town.messages() == []
 
 
-def test_a_put_is_accepted_whole_or_rejected_whole(town: Town, buffers: BufferService) -> None:
+def test_a_put_is_accepted_whole_or_rejected_whole(town, buffers):
     buffers.put("jobs", ["a", "b"])
 
     with pytest.raises(LimitReached, match="buffer jobs has 2 items pending of at most 3") as rejected:
@@ -100,7 +100,7 @@ def test_a_put_is_accepted_whole_or_rejected_whole(town: Town, buffers: BufferSe
     assert town.take() == ["a", "b", "c"]
 
 
-def test_status_counts_what_waits_and_below_zero_who_waits(town: Town, buffers: BufferService) -> None:
+def test_status_counts_what_waits_and_below_zero_who_waits(town, buffers):
     # Given two slots in use, of which one is taken
     buffers.put("jobs", ["a", "b"])
     buffers.take("jobs")
@@ -119,7 +119,7 @@ def test_status_counts_what_waits_and_below_zero_who_waits(town: Town, buffers: 
     assert buffers.status("jobs").count == 0
 
 
-def test_a_put_is_ready_when_a_consumer_waits_already(town: Town, buffers: BufferService) -> None:
+def test_a_put_is_ready_when_a_consumer_waits_already(town, buffers):
     # Given a consumer that found nothing, and waits
     outcomes: list[PutOutcome] = []
     town.world.at(
@@ -145,7 +145,7 @@ def test_work_that_is_done_is_not_taken_again_though_its_message_stayed(town, bu
     assert town.messages() == []
 
 
-def test_the_limit_changes_when_all_that_was_in_is_done(town: Town, buffers: BufferService) -> None:
+def test_the_limit_changes_when_all_that_was_in_is_done(town, buffers):
     # Given work in a buffer whose limit grows
     buffers.put("jobs", ["a"])
     assert not buffers.status("jobs").draining
@@ -171,7 +171,7 @@ def test_a_change_of_the_limit_that_dies_half_way_holds_from_the_next_put_on(tow
     assert len(other.put("jobs", ["a", "b", "c", "d", "e"]).items) == 5
 
 
-def test_a_buffer_outlives_its_batch(world: World, town: Town, buffers: BufferService) -> None:
+def test_a_buffer_outlives_its_batch(world, town, buffers):
     # Given work that is put in when the batch is nearly as old as a batch can be
     before = buffers.list().buffers[0]
     world.clock.advance((LIFETIME - RENEWAL) * 1000 - 1)
@@ -187,7 +187,7 @@ def test_a_buffer_outlives_its_batch(world: World, town: Town, buffers: BufferSe
     assert states(world) == [State.COMPLETE, State.OPEN]
 
 
-def test_a_deletion_that_died_goes_on_where_it_stopped(world: World, town: Town) -> None:
+def test_a_deletion_that_died_goes_on_where_it_stopped(world, town):
     for name in town.die_at_every_step(
         lambda name: town.process().define(name, 1), lambda buffers, name: buffers.delete(name)
     ):
@@ -197,7 +197,7 @@ def test_a_deletion_that_died_goes_on_where_it_stopped(world: World, town: Town)
         assert world.memory.channels.queues == {}
 
 
-def test_a_buffer_may_have_a_queue_of_ones_own(world: World, buffers: BufferService) -> None:
+def test_a_buffer_may_have_a_queue_of_ones_own(world, buffers):
     mine = buffers.define("own", 2, queue=MINE)
     assert (mine.queue, mine.owned) == (MINE, False)
     with pytest.raises(InvalidRequest, match="another queue"):
@@ -261,7 +261,7 @@ def test_a_call_that_others_overtake_each_time_is_asked_to_come_again(buffers, m
 
 
 class TestReceipts:
-    def test_that_are_forged_free_no_slot(self, buffers: BufferService) -> None:
+    def test_that_are_forged_free_no_slot(self, buffers):
         (item,) = buffers.put("jobs", ["a"]).items
         group = item.split(":")[1]
         forged = deliveries.write_receipt(item.replace(group, group[:-4] + "0000"), "delivery-1")
@@ -270,7 +270,7 @@ class TestReceipts:
             buffers.done("jobs", [forged])
         assert buffers.status("jobs").pending == 1
 
-    def test_of_a_batch_that_is_gone_are_late(self, world: World, town: Town, buffers: BufferService) -> None:
+    def test_of_a_batch_that_is_gone_are_late(self, world, town, buffers):
         buffers.put("jobs", ["a"])
         (work,) = buffers.take("jobs")
         world.memory.batches._rows.clear()
@@ -320,7 +320,7 @@ class TestSlowCalls:
         ("call", "moment"),
         [("channels.send", "after"), ("directory.page", "before"), ("batches.allocate", "after")],
     )
-    def test_a_put_does_not_write_over_the_new_buffer(self, town: Town, call: str, moment: str) -> None:
+    def test_a_put_does_not_write_over_the_new_buffer(self, town, call, moment):
         # Given a put into a buffer on a queue that outlives it
         town.world.memory.channels.queues[MINE] = []
         town.process().define("jobs", 3, queue=MINE)
@@ -337,7 +337,7 @@ class TestSlowCalls:
 
         assert town.take() == ["theirs"]
 
-    def test_a_definition_that_comes_too_late_leaves_nothing_behind(self, world: World, town: Town) -> None:
+    def test_a_definition_that_comes_too_late_leaves_nothing_behind(self, world, town):
         # Given two processes that define a buffer at once
         world.at("queues.create", "after", lambda: town.process().define("jobs", 2))
         mine = town.process().define("jobs", 2)
@@ -348,7 +348,7 @@ class TestSlowCalls:
         assert world.memory.batches._rows[mine.batch_id].state is State.OPEN
         assert sorted(states(world)) == [State.CANCELLED, State.OPEN]
 
-    def test_a_definition_without_a_queue_leaves_no_batch_behind(self, world: World, town: Town) -> None:
+    def test_a_definition_without_a_queue_leaves_no_batch_behind(self, world, town):
         world.at("queues.create", "before", lambda: fail(Throttled("too many queues are made; try again")))
         with pytest.raises(Throttled):
             town.process().define("jobs", 2)
@@ -369,7 +369,7 @@ class TestSlowCalls:
 
 
 class TestQueueOfAnother:
-    def test_is_refused(self, buffers: BufferService) -> None:
+    def test_is_refused(self, buffers):
         buffers.define("renders", 2, queue=MINE)
         owned = buffers.list().buffers[0].queue
 
@@ -379,14 +379,14 @@ class TestQueueOfAnother:
 
         assert [one.name for one in buffers.list().buffers] == ["jobs", "renders"]
 
-    def test_may_be_taken_over_when_that_was_deleted(self, buffers: BufferService) -> None:
+    def test_may_be_taken_over_when_that_was_deleted(self, buffers):
         buffers.define("renders", 2, queue=MINE)
         buffers.delete("renders")
 
         buffers.define("thumbnails", 2, queue=MINE)
         buffers.define("thumbnails", 3, queue=MINE)
 
-    def test_is_refused_while_two_are_defined_at_once(self, town: Town, buffers: BufferService) -> None:
+    def test_is_refused_while_two_are_defined_at_once(self, town, buffers):
         # Given two buffers that are defined with one queue, each after both have looked at the others
         def other() -> None:
             with pytest.raises(Throttled, match=f"renders is being defined with queue {MINE}"):
@@ -401,7 +401,7 @@ class TestQueueOfAnother:
             town.process().define("thumbnails", 2, queue=MINE)
         assert [one.name for one in buffers.list().buffers] == ["jobs", "renders"]
 
-    def test_is_found_among_many(self, buffers: BufferService, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_found_among_many(self, buffers, monkeypatch):
         monkeypatch.setattr(limits, "MAX_PAGE", 2)
         for number in range(5):
             buffers.define(f"x{number}", 2)
@@ -423,7 +423,7 @@ class TestUnreadable:
         record = world.memory.directory.read("/buffers", ["broken"])["broken"]
         world.memory.directory.put("/buffers", "broken", {"queue": self.QUEUE}, expires_at=record.expires_at)
 
-    def test_is_set_aside_in_a_list_and_hinders_no_other_buffer(self, town: Town) -> None:
+    def test_is_set_aside_in_a_list_and_hinders_no_other_buffer(self, town):
         town.process().define("renders", 2, queue=MINE)
         town.process().define("thumbnails", 2)
 
@@ -431,11 +431,11 @@ class TestUnreadable:
         assert [one.name for one in page.buffers] == ["jobs", "renders", "thumbnails"]
         assert page.unreadable == ("broken",)
 
-    def test_keeps_its_queue(self, town: Town) -> None:
+    def test_keeps_its_queue(self, town):
         with pytest.raises(InvalidRequest, match="belongs to buffer broken"):
             town.process().define("thumbnails", 2, queue=self.QUEUE)
 
-    def test_is_an_error_of_its_buffer_and_is_not_written_over(self, world: World, town: Town) -> None:
+    def test_is_an_error_of_its_buffer_and_is_not_written_over(self, world, town):
         before = world.memory.directory.read("/buffers", ["broken"])
         for call in (
             lambda: town.process().define("broken", 3),
@@ -459,13 +459,13 @@ def test_a_take_waits_no_longer_than_it_was_asked_to(world, buffers, wait, waits
 
 
 class TestPoll:
-    def test_does_not_wait(self, world: World, buffers: BufferService) -> None:
+    def test_does_not_wait(self, world, buffers):
         waits = watched(world)
         assert buffers.poll("jobs", waiter=WAITER, waits=20) == []
 
         assert waits == [0]
 
-    def test_counts_its_waiter_until_it_gets_work(self, world: World, buffers: BufferService) -> None:
+    def test_counts_its_waiter_until_it_gets_work(self, world, buffers):
         # Given a waiter that polls an empty buffer
         assert buffers.poll("jobs", waiter=WAITER, waits=20) == []
         assert buffers.poll("jobs", waiter=WAITER) == []
@@ -495,7 +495,7 @@ class TestPoll:
         assert buffers.done("jobs", [work.receipt]).done == 1
 
 
-def test_nobody_gets_the_slots_of_anothers_key(buffers: BufferService) -> None:
+def test_nobody_gets_the_slots_of_anothers_key(buffers):
     # Given a key that A has used, and B's key of the same text
     a, b = Principal("a", "iam a"), Principal("b", "iam b")
     taken = buffers.put("jobs", ["a"], key="order-7", caller=a)
@@ -520,7 +520,7 @@ def hold_and_die(world: World, claims: QueueClaims, name: str) -> None:
         pass
 
 
-def test_a_claim_keeps_others_away_until_it_is_released(claims: QueueClaims) -> None:
+def test_a_claim_keeps_others_away_until_it_is_released(claims):
     with claims.claimed(QUEUE, "jobs"):
         with pytest.raises(Throttled, match="jobs is being defined"), claims.claimed(QUEUE, "others"):
             pass
@@ -531,7 +531,7 @@ def test_a_claim_keeps_others_away_until_it_is_released(claims: QueueClaims) -> 
         pass
 
 
-def test_a_claim_is_released_after_an_error(claims: QueueClaims) -> None:
+def test_a_claim_is_released_after_an_error(claims):
     with pytest.raises(ValueError, match="x"), claims.claimed(QUEUE, "jobs"):
         raise ValueError("x")
 
@@ -584,7 +584,7 @@ def test_a_claim_whose_answer_was_lost_is_held_and_released(world, claims, call)
         pass
 
 
-def test_a_buffer_is_defined_once_and_deleted_once(world: World, town: Town, buffers: BufferService) -> None:
+def test_a_buffer_is_defined_once_and_deleted_once(world, town, buffers):
     again = town.process().define("jobs", 3)
     assert again == buffers.list().buffers[0]
     assert again.owned
@@ -602,7 +602,7 @@ def test_a_buffer_is_defined_once_and_deleted_once(world: World, town: Town, buf
     assert town.take() == ["new"]
 
 
-def test_a_claim_that_is_released_between_two_tries_is_taken_anew(world: World, claims: QueueClaims) -> None:
+def test_a_claim_that_is_released_between_two_tries_is_taken_anew(world, claims):
     # Given a claim of the same buffer, which is released when this process has just seen it
     hold_and_die(world, claims, "jobs")
     put = world.memory.directory.put

@@ -86,7 +86,7 @@ def entry(process: Process) -> WorkEntry:
     return process.define(3)
 
 
-def test_a_buffers_batch_lives_as_long_as_a_batch_can_and_is_never_idle(process: Process) -> None:
+def test_a_buffers_batch_lives_as_long_as_a_batch_can_and_is_never_idle(process):
     batch = process.slots.open("jobs", 3)
 
     assert (batch.user_key, batch.kind, batch.limit, batch.state) == ("jobs", Kind.BUFFER, 3, State.OPEN)
@@ -113,7 +113,7 @@ def test_admit_takes_slots_up_to_the_limit_and_again_when_their_items_are_done(p
 
 
 class TestTake:
-    def test_reclaims_leaked_slots(self, process: Process, entry: WorkEntry) -> None:
+    def test_reclaims_leaked_slots(self, process, entry):
         # Given slots that have no message, and a mark since
         process.slots.admit(entry, 3)
         marked = process.marked(3)
@@ -124,7 +124,7 @@ class TestTake:
         process.clock.advance(marked.retention * 1000 + MARGIN_MS)
         assert len(process.slots.take(marked, entry.buffer.batch_id, 1, "order-7")) == 1
 
-    def test_closes_a_batch_that_nears_its_end(self, process: Process, entry: WorkEntry) -> None:
+    def test_closes_a_batch_that_nears_its_end(self, process, entry):
         process.clock.at = entry.renew_at
 
         with pytest.raises(BatchClosed):
@@ -164,7 +164,7 @@ class TestRenewal:
         assert process.another().records.refresh("jobs") == renewed
 
     @pytest.mark.parametrize("how", ["expired", "removed"])
-    def test_follows_a_batch_that_is_gone(self, process: Process, entry: WorkEntry, how: str) -> None:
+    def test_follows_a_batch_that_is_gone(self, process, entry, how):
         if how == "removed":
             del process.world.memory.batches._rows[entry.buffer.batch_id]
         else:
@@ -174,7 +174,7 @@ class TestRenewal:
 
         assert renewed.buffer.batch_id == group.batch_id != entry.buffer.batch_id
 
-    def test_is_given_up_when_others_end_every_batch(self, process: Process, entry: WorkEntry) -> None:
+    def test_is_given_up_when_others_end_every_batch(self, process, entry):
         process.slots.cancel(entry.buffer.batch_id)
         other = process.another()
         for _ in range(TRIES):
@@ -248,8 +248,8 @@ class TestRenewal:
 class TestMark:
     @pytest.mark.parametrize(("retention", "pace"), [(345_600, 34_560), (600, 60), (60, 60)])
     def test_is_made_once_in_a_tenth_of_the_retention_and_once_a_minute_at_the_most(
-        self, process: Process, entry: WorkEntry, retention: int, pace: int
-    ) -> None:
+        self, process, entry, retention, pace
+    ):
         first = process.clock.at
         process.records.write(entry._replace(retention=retention))
         process.marked(1)
@@ -262,8 +262,8 @@ class TestMark:
         assert process.marked(3).marks == ((first, 1), (process.clock.at, 3))
 
     def test_drops_the_oldest_of_too_many_and_never_tells_of_fewer_items_than_the_one_before(
-        self, process: Process, entry: WorkEntry
-    ) -> None:
+        self, process, entry
+    ):
         for items in (*range(MARKS + 3), 4):
             last = process.marked(items)
             process.clock.advance(entry.retention * 1000)
@@ -316,7 +316,7 @@ class TestReclaim:
         (failed,) = process.ledger.failures(batch_id).failures
         assert (failed.ordinal, failed.reason) == (0, "its message is lost or expired")
 
-    def test_is_tried_once_in_half_a_minute(self, process: Process, leaked: WorkEntry) -> None:
+    def test_is_tried_once_in_half_a_minute(self, process, leaked):
         def looks() -> int:
             before = process.world.accesses.sends["queues.state"]
             with pytest.raises(LimitReached):
@@ -373,7 +373,7 @@ def test_late_are_slots_under_a_mark_that_is_as_old_as_a_put_may_take(process, e
     assert not process.slots.late(entry, group)
 
 
-def test_what_is_not_done_is_pending_until_the_batch_ends(process: Process, entry: WorkEntry) -> None:
+def test_what_is_not_done_is_pending_until_the_batch_ends(process, entry):
     _, group = process.slots.admit(entry, 3)
     process.ledger.mark([group[0]]).whole()
     batch, pending = process.slots.pending(entry.buffer)
@@ -399,9 +399,7 @@ def states(world: World, items: Sequence[str]) -> list[WorkState]:
 
 
 @pytest.mark.parametrize(("failure", "state"), [(Failure, FINISHED), (GivenUp, DROPPED)])
-def test_failed_work_is_finished_unless_the_service_gave_it_up(
-    world: World, failure: type[Failure], state: WorkState
-) -> None:
+def test_failed_work_is_finished_unless_the_service_gave_it_up(world, failure, state):
     _, (group,) = world.batch(3)
     world.ledger.mark([failure(group[1], LOST)]).whole()
     world.ledger.mark([group[2]]).whole()
@@ -409,7 +407,7 @@ def test_failed_work_is_finished_unless_the_service_gave_it_up(
     assert states(world, group) == [PENDING, state, FINISHED]
 
 
-def test_work_of_several_batches_is_told_apart(world: World) -> None:
+def test_work_of_several_batches_is_told_apart(world):
     # Given items of a live batch, of one that was cancelled, and of one that is gone, in no order
     _, (live,) = world.batch(70)
     cancelled, (dropped,) = world.batch(2)

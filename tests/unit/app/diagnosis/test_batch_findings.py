@@ -31,7 +31,7 @@ def of(
 
 
 @pytest.mark.parametrize(("done", "which"), [(True, {Code.DONE_UNSETTLED}), (False, {Code.SLOW})])
-def test_done_and_not_complete_is_an_error_that_verify_repairs(done: bool, which: set[Code]) -> None:
+def test_done_and_not_complete_is_an_error_that_verify_repairs(done, which):
     found = of(done_min=100 if done else 99, begun=True, missing=())
 
     assert set(found) == which
@@ -58,7 +58,7 @@ class TestOpen:
             (1_500, 1_500, "All 1,500 items are done; only the close is missing."),
         ],
     )
-    def test_never_completes_whatever_is_done(self, items: int, done: int, seen: str) -> None:
+    def test_never_completes_whatever_is_done(self, items, done, seen):
         batch = replace(OPEN, items=items)
 
         found = of(batch=batch, done_min=done, begun=bool(done), missing=())
@@ -75,10 +75,10 @@ class TestOpen:
         )
 
     @pytest.mark.parametrize(("now", "severity"), [(NOW, Severity.INFO), (NOW + HOUR, Severity.WARNING)])
-    def test_a_producer_that_was_just_at_work_may_still_be(self, now: int, severity: Severity) -> None:
+    def test_a_producer_that_was_just_at_work_may_still_be(self, now, severity):
         assert of(now, OPEN)[Code.OPEN_NOT_CLOSED].severity is severity
 
-    def test_a_batch_that_drains_is_not_missing_a_close_but_what_its_items_wait_for(self) -> None:
+    def test_a_batch_that_drains_is_not_missing_a_close_but_what_its_items_wait_for(self):
         drains = replace(OPEN, draining_at=NOW, max_items=5_000)
 
         found = of(batch=drains, done_min=40, begun=True)
@@ -88,7 +88,7 @@ class TestOpen:
         assert of(batch=drains).keys() >= {Code.DRAINING, Code.NEVER_SENT}
         assert of(batch=drains, done_min=100, missing=()).keys() == {Code.DONE_UNSETTLED}
 
-    def test_a_buffer_is_always_open(self) -> None:
+    def test_a_buffer_is_always_open(self):
         batch = replace(BATCH, state=State.OPEN, kind=Kind.BUFFER)
 
         assert Code.OPEN_NOT_CLOSED not in of(batch=batch)
@@ -97,7 +97,7 @@ class TestOpen:
 class TestNeverSent:
     SENT = (SentRow("q", 0, 40, NOW, NOW),)
 
-    def test_items_without_a_note_beside_others_with_one(self) -> None:
+    def test_items_without_a_note_beside_others_with_one(self):
         apart = (MissingRange(30, 40, ""), MissingRange(50, 60, ""), MissingRange(70, 2_000, ""))
 
         found = of(batch=replace(BATCH, items=2_000), sent=self.SENT, missing=apart)
@@ -126,7 +126,7 @@ class TestNeverSent:
         assert of(now, batch, sent=self.SENT)[Code.NEVER_SENT].severity is severity
 
     @pytest.mark.parametrize(("now", "severity"), [(NOW, Severity.INFO), (NOW + HOUR, Severity.WARNING)])
-    def test_where_nothing_was_noted_nothing_is_claimed(self, now: int, severity: Severity) -> None:
+    def test_where_nothing_was_noted_nothing_is_claimed(self, now, severity):
         found = of(now, replace(BATCH, items=1_000))
 
         assert found == only(
@@ -139,25 +139,25 @@ class TestNeverSent:
             {"items": 1_000},
         )
 
-    def test_items_that_are_done_or_a_note_that_was_not_read_show_that_some_were_sent(self) -> None:
+    def test_items_that_are_done_or_a_note_that_was_not_read_show_that_some_were_sent(self):
         assert Code.NEVER_SENT not in of(NOW + HOUR, begun=True)
         assert Code.NEVER_SENT not in of(NOW + HOUR, sent_more=True)
 
-    def test_patterns_send_by_themselves(self) -> None:
+    def test_patterns_send_by_themselves(self):
         assert Code.NEVER_SENT not in of(NOW + HOUR, replace(BATCH, kind=Kind.SCATTER), sent=self.SENT)
 
-    def test_held_items_were_sent_whether_or_not_a_note_says_so(self) -> None:
+    def test_held_items_were_sent_whether_or_not_a_note_says_so(self):
         assert Code.NEVER_SENT not in of(NOW + HOUR, held={40: "no"})
         assert Code.NEVER_SENT not in of(NOW + HOUR, held={1: "no"})
 
-    def test_where_others_may_be_held_no_item_is_called_unsent(self) -> None:
+    def test_where_others_may_be_held_no_item_is_called_unsent(self):
         assert Code.NEVER_SENT in of(NOW + HOUR, sent=self.SENT)
         found = of(NOW + HOUR, sent=self.SENT, held={41: "no"}, held_more=True)
         assert Code.NEVER_SENT not in found
         assert found[Code.HELD].detail.startswith("At least 1 failed item waits")
 
 
-def test_the_latest_attempt_is_told_with_its_error() -> None:
+def test_the_latest_attempt_is_told_with_its_error():
     # Given attempts at three items, of which the one at item 41 was the last
     retries = {
         40: RetryRow(40, 9, "no price", "work", NOW - 2_000),
@@ -177,7 +177,7 @@ def test_the_latest_attempt_is_told_with_its_error() -> None:
     assert of(retries={40: retries[40]})[Code.RETRYING].detail.startswith("At least 1 missing item was")
 
 
-def test_held_items_wait_by_choice() -> None:
+def test_held_items_wait_by_choice():
     assert of(NOW + HOUR, held={41: "no such customer", 40: "no price"}, begun=True) == only(
         Code.HELD,
         Severity.INFO,
@@ -190,7 +190,7 @@ def test_held_items_wait_by_choice() -> None:
     )
 
 
-def test_a_child_that_runs_is_where_to_ask_next() -> None:
+def test_a_child_that_runs_is_where_to_ask_next():
     child = replace(BATCH, batch_id=8, state=State.OPEN)
 
     assert of(begun=True, children={40: child})[Code.CHILD_RUNNING] == Finding(
@@ -203,13 +203,13 @@ def test_a_child_that_runs_is_where_to_ask_next() -> None:
     )
 
 
-def test_items_of_which_one_has_a_child_need_no_messages() -> None:
+def test_items_of_which_one_has_a_child_need_no_messages():
     assert Code.NEVER_SENT in of(missing=(MissingRange(0, 9, "g"),))
     assert Code.NEVER_SENT not in of(missing=(MissingRange(0, 9, "g"),), children={0: BATCH})
 
 
 class TestSlow:
-    def test_says_rate_and_time_left(self) -> None:
+    def test_says_rate_and_time_left(self):
         found = of(NOW + 1_000_000, begun=True, done_min=40, batch=replace(BATCH, touched_at=NOW + 900_000))
 
         assert found == only(
@@ -225,7 +225,7 @@ class TestSlow:
     @pytest.mark.parametrize(
         ("done", "rate"), [(12_345, "12.3"), (99_960, "100"), (100_400, "100"), (123_456_700, "123457")]
     )
-    def test_a_rate_has_three_digits_and_never_an_exponent(self, done: int, rate: str) -> None:
+    def test_a_rate_has_three_digits_and_never_an_exponent(self, done, rate):
         batch = replace(BATCH, items=10**9, touched_at=NOW + 900_000)
 
         found = of(NOW + 1_000_000, batch, begun=True, done_min=done)[Code.SLOW]
@@ -233,22 +233,22 @@ class TestSlow:
         assert found.evidence["items_per_second"] == rate
         assert f"about {rate} items a second" in found.detail
 
-    def test_is_not_said_of_a_batch_that_is_quiet_or_has_not_begun(self) -> None:
+    def test_is_not_said_of_a_batch_that_is_quiet_or_has_not_begun(self):
         assert Code.SLOW not in of(NOW + HOUR, begun=True, done_min=40)
         assert Code.SLOW not in of(NOW)
 
-    def test_is_not_said_where_every_missing_item_is_held(self) -> None:
+    def test_is_not_said_where_every_missing_item_is_held(self):
         held = dict.fromkeys(range(40, 100), "no price")
 
         assert set(of(NOW, begun=True, done_min=40, held=held)) == {Code.HELD}
 
-    def test_after_a_minute_without_items_it_does_not_claim_that_the_batch_moves(self) -> None:
+    def test_after_a_minute_without_items_it_does_not_claim_that_the_batch_moves(self):
         later = NOW + STEP + 61_000
 
         assert of(NOW, begun=True)[Code.SLOW].title == "The batch is moving"
         assert of(later, begun=True)[Code.SLOW].title == "Items are done, but perhaps none lately"
 
-    def test_the_last_activity_was_not_before_the_batch_was_opened(self) -> None:
+    def test_the_last_activity_was_not_before_the_batch_was_opened(self):
         young = replace(BATCH, touched_at=NOW - 300_000)
 
         assert "at most 1 second ago" in of(NOW + 1_000, young, begun=True)[Code.SLOW].detail
@@ -284,14 +284,14 @@ class TestSlow:
 
 class TestDeadline:
     @pytest.mark.parametrize(("left", "told"), [(600_000, True), (600_001, False)])
-    def test_is_told_within_ten_minutes(self, left: int, told: bool) -> None:
+    def test_is_told_within_ten_minutes(self, left, told):
         assert (Code.DEADLINE_NEAR in of(batch=replace(BATCH, deadline=NOW + left))) is told
 
     @pytest.mark.parametrize(
         ("action", "then"),
         [(OnDeadline.COMPLETE, "complete with what is done"), (OnDeadline.TIME_OUT, "time out")],
     )
-    def test_says_what_happens_then(self, action: OnDeadline, then: str) -> None:
+    def test_says_what_happens_then(self, action, then):
         near = replace(BATCH, deadline=NOW + 599_999, on_deadline=action)
 
         assert of(batch=near)[Code.DEADLINE_NEAR] == Finding(
@@ -311,7 +311,7 @@ class TestDeadline:
         assert found.evidence == {"seconds_left": seconds}
 
     @pytest.mark.parametrize(("left", "late"), [(1_000_000, False), (999_999, True)])
-    def test_one_that_the_rate_will_miss_is_a_warning(self, left: int, late: bool) -> None:
+    def test_one_that_the_rate_will_miss_is_a_warning(self, left, late):
         # Given a batch of which the rest takes 1,000 seconds at its rate
         now = NOW + 1_000_000
         found = of(now, replace(BATCH, deadline=now + left), begun=True, done_min=50)
@@ -324,7 +324,7 @@ class TestDeadline:
                 "The deadline will probably be missed",
             )
 
-    def test_of_a_batch_that_is_quiet_no_rate_is_known(self) -> None:
+    def test_of_a_batch_that_is_quiet_no_rate_is_known(self):
         later = NOW + HOUR
         far = replace(BATCH, deadline=later + 700_000)
 
@@ -332,7 +332,7 @@ class TestDeadline:
 
 
 class TestUnexplained:
-    def test_what_nothing_explains_is_said_to_be_so(self) -> None:
+    def test_what_nothing_explains_is_said_to_be_so(self):
         found = of(NOW + STEP + HOUR, replace(BATCH, items=2_000), begun=True, done_max=40)
 
         assert found == only(
@@ -345,7 +345,7 @@ class TestUnexplained:
             {"quiet_seconds": 3_600},
         )
 
-    def test_right_after_activity_it_is_nothing_to_worry_about(self) -> None:
+    def test_right_after_activity_it_is_nothing_to_worry_about(self):
         found = of(sent_more=True, done_max=99)[Code.UNEXPLAINED]
 
         assert (found.severity, found.evidence) == (Severity.INFO, {"quiet_seconds": 0})
@@ -365,14 +365,14 @@ class TestUnexplained:
             (86_400 * 1_000, "1,000 days"),
         ],
     )
-    def test_a_time_is_told_in_the_largest_unit_of_which_there_are_two(self, seconds: int, span: str) -> None:
+    def test_a_time_is_told_in_the_largest_unit_of_which_there_are_two(self, seconds, span):
         found = of(NOW + STEP + seconds * 1_000, sent_more=True)[Code.UNEXPLAINED]
 
         assert f"no activity for {span} at least" in found.detail
         assert found.evidence == {"quiet_seconds": seconds}
 
     @pytest.mark.parametrize("left", [600_000, None])
-    def test_neither_a_deadline_nor_what_could_not_be_seen_explains_anything(self, left: int | None) -> None:
+    def test_neither_a_deadline_nor_what_could_not_be_seen_explains_anything(self, left):
         blind = Finding(Code.NOT_SEEN, Severity.INFO, "", "", "")
         batch = replace(BATCH, deadline=left and NOW + HOUR + left)
 
@@ -381,7 +381,7 @@ class TestUnexplained:
         assert set(found) - {Code.DEADLINE_NEAR} == {Code.NOT_SEEN, Code.UNEXPLAINED}
         assert (Code.DEADLINE_NEAR in found) is (left is not None)
 
-    def test_what_a_queue_shows_explains_it(self) -> None:
+    def test_what_a_queue_shows_explains_it(self):
         waiting = Finding(Code.WAITING, Severity.ERROR, "", "", "")
 
         assert set(of(NOW + HOUR, begun=True, queues=[waiting])) == {Code.WAITING}
@@ -413,7 +413,7 @@ class TestEnded:
             {"state": "cancelled", "items": 2_000},
         )
 
-    def test_of_one_that_nobody_gave_up_what_held_it_up_is_told_too_and_how_to_go_on(self) -> None:
+    def test_of_one_that_nobody_gave_up_what_held_it_up_is_told_too_and_how_to_go_on(self):
         timed_out = replace(self.ENDED, state=State.TIMED_OUT, deadline=NOW)
         sent = (SentRow("https://sqs/1/work", 0, 2_000, NOW, NOW),)
         waiting = Finding(Code.WAITING, Severity.ERROR, "Nobody receives", "", "")

@@ -10,7 +10,6 @@ from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch
 from fanin.domain.diagnosis import Retry, SentItems
 from fanin.domain.marks import Failure, ItemRange
-from tests.unit.app.diagnosis.conftest import Scene
 
 BILLION = 10**9
 REQUESTS = 4
@@ -18,7 +17,7 @@ REQUESTS = 4
 
 
 @pytest.mark.parametrize("apart", [1, 64, 4_097, 99_999_989])
-def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads_and_no_write(scene: Scene, apart: int) -> None:
+def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads_and_no_write(scene, apart):
     # Given a batch of 10⁹ items of which a few are done or missing far apart, with notes of everything
     batch, group = scene.batch(BILLION)
     places = [n * apart for n in range(20) if n * apart < BILLION - 1]
@@ -49,7 +48,7 @@ def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads_and_no_write(scene: 
     assert scene.accesses.writes == writes
 
 
-def test_a_small_batch_is_known_exactly(scene: Scene) -> None:
+def test_a_small_batch_is_known_exactly(scene):
     batch, group = scene.batch(200)
     scene.ledger.mark([ItemRange(group.prefix, 10, 150)]).whole()
     scene.ledger.mark([Failure(group[199], "no")]).whole()
@@ -61,7 +60,7 @@ def test_a_small_batch_is_known_exactly(scene: Scene) -> None:
     assert (facts.batch.failed, facts.batch.failed_more) == (1, True)  # a range may have passed over others
 
 
-def test_where_no_range_was_marked_failures_are_counted(scene: Scene) -> None:
+def test_where_no_range_was_marked_failures_are_counted(scene):
     batch, group = scene.batch(200)
     scene.ledger.mark([Failure(group[50 * n], "no") for n in range(3)]).whole()
     scene.ledger.mark([group[199]]).whole()
@@ -72,7 +71,7 @@ def test_where_no_range_was_marked_failures_are_counted(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("items", [0, 1, 2])
-def test_of_the_smallest_batches_each_item_is_missing(scene: Scene, items: int) -> None:
+def test_of_the_smallest_batches_each_item_is_missing(scene, items):
     batch = scene.ledger.open(OpenBatch())
     if items:
         scene.ledger.add(batch.batch_id, items)
@@ -84,7 +83,7 @@ def test_of_the_smallest_batches_each_item_is_missing(scene: Scene, items: int) 
 
 
 @pytest.mark.parametrize(("ranges", "more"), [(10, False), (11, True)])
-def test_the_first_ten_ranges_are_told(scene: Scene, ranges: int, more: bool) -> None:
+def test_the_first_ten_ranges_are_told(scene, ranges, more):
     batch, group = scene.batch(64)
     scene.ledger.mark([group[n] for n in range(64) if n % 2 or n >= 2 * ranges]).whole()
 
@@ -96,7 +95,7 @@ def test_the_first_ten_ranges_are_told(scene: Scene, ranges: int, more: bool) ->
 
 
 @pytest.mark.parametrize("end", ["cancel", "ack"])
-def test_where_nothing_is_waited_for_neither_notes_nor_queues_are_read(scene: Scene, end: str) -> None:
+def test_where_nothing_is_waited_for_neither_notes_nor_queues_are_read(scene, end):
     # Given a batch with a note, that was cancelled, or that is open with all items done
     group = scene.group(3)
     scene.diagnostics.note_sent(group.batch_id, SentItems("q", 0, 3))
@@ -115,7 +114,7 @@ def test_where_nothing_is_waited_for_neither_notes_nor_queues_are_read(scene: Sc
     assert facts.batch.state.terminal is (end == "cancel")
 
 
-def test_the_queues_of_missing_items_are_looked_at_first(scene: Scene) -> None:
+def test_the_queues_of_missing_items_are_looked_at_first(scene):
     # Given items of three queues, of which only those of two are missing
     batch, group = scene.batch(15)
     for n in range(3):
@@ -126,7 +125,7 @@ def test_the_queues_of_missing_items_are_looked_at_first(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(("start", "read"), [(4, True), (5, False)])
-def test_notes_after_the_last_missing_item_are_not_read(scene: Scene, start: int, read: bool) -> None:
+def test_notes_after_the_last_missing_item_are_not_read(scene, start, read):
     batch, group = scene.batch(10)
     row = SentRow("q", start, 10, 0, 0)
     scene.ports.parts.put_sent(batch.batch_id, row, expires_at=batch.expires_at)
@@ -136,7 +135,7 @@ def test_notes_after_the_last_missing_item_are_not_read(scene: Scene, start: int
 
 
 @pytest.mark.parametrize("mode", [Mode.EXACT, Mode.ESTIMATED])
-def test_of_a_batch_that_is_complete_nothing_is_read(scene: Scene, mode: Mode) -> None:
+def test_of_a_batch_that_is_complete_nothing_is_read(scene, mode):
     batch, group = scene.batch(3, mode=mode)
     scene.ledger.mark(group).whole()
     row = scene.row(batch)
@@ -148,7 +147,7 @@ def test_of_a_batch_that_is_complete_nothing_is_read(scene: Scene, mode: Mode) -
     assert (facts.done_min, facts.done_max, facts.begun, facts.missing_more) == (3, 3, True, False)
 
 
-def test_without_a_note_of_missing_items_the_queues_of_others_are_looked_at(scene: Scene) -> None:
+def test_without_a_note_of_missing_items_the_queues_of_others_are_looked_at(scene):
     batch, group = scene.batch(50)
     for n in range(5):
         scene.diagnostics.note_sent(batch.batch_id, SentItems(f"q{n % 4}", n, n + 1))
@@ -158,7 +157,7 @@ def test_without_a_note_of_missing_items_the_queues_of_others_are_looked_at(scen
     assert [report.queue for report in scene.facts(batch).queues] == ["q0", "q3", "q2"]
 
 
-def test_children_of_the_first_missing_items_are_looked_for(scene: Scene) -> None:
+def test_children_of_the_first_missing_items_are_looked_for(scene):
     # Given children of all items, of which the first are done
     batch, group = scene.batch(12)
     children = [scene.ledger.open(OpenBatch(parent_item=item)).batch_id for item in group]
@@ -174,7 +173,7 @@ def test_children_of_the_first_missing_items_are_looked_for(scene: Scene) -> Non
     assert set(scene.facts(batch).children) == {3, 5, 6}
 
 
-def test_a_large_batch_is_bounded(scene: Scene) -> None:
+def test_a_large_batch_is_bounded(scene):
     batch, group = scene.batch(BILLION)
     scene.ledger.mark([ItemRange(group.prefix, 0, BILLION // 2)]).whole()
 
@@ -186,7 +185,7 @@ def test_a_large_batch_is_bounded(scene: Scene) -> None:
     assert facts.missing[0].start == BILLION // 2
 
 
-def test_a_range_of_missing_items_can_be_acknowledged(scene: Scene) -> None:
+def test_a_range_of_missing_items_can_be_acknowledged(scene):
     batch, _ = scene.batch(70)
 
     for one in scene.facts(batch).missing:
@@ -195,7 +194,7 @@ def test_a_range_of_missing_items_can_be_acknowledged(scene: Scene) -> None:
     assert scene.ledger.status(batch.batch_id).batch.state.terminal
 
 
-def test_what_died_between_a_word_and_its_parent_is_unsettled(scene: Scene) -> None:
+def test_what_died_between_a_word_and_its_parent_is_unsettled(scene):
     # Given a batch in which every word of level 0 is done, and the root does not know it
     batch, _ = scene.batch(128)
     for number in range(2):
@@ -208,7 +207,7 @@ def test_what_died_between_a_word_and_its_parent_is_unsettled(scene: Scene) -> N
     assert not facts.batch.state.terminal
 
 
-def test_ranges_are_cut_where_notes_of_sent_items_end(scene: Scene) -> None:
+def test_ranges_are_cut_where_notes_of_sent_items_end(scene):
     batch, _ = scene.batch(50)
     scene.ports.parts.put_sent(batch.batch_id, SentRow("q", 5, 20, 0, 0), expires_at=batch.expires_at)
 
@@ -217,7 +216,7 @@ def test_ranges_are_cut_where_notes_of_sent_items_end(scene: Scene) -> None:
     assert [(one.start, one.stop) for one in facts.missing] == [(0, 5), (5, 20), (20, 50)]
 
 
-def test_notes_of_attempts_at_items_that_are_done_are_left_out(scene: Scene) -> None:
+def test_notes_of_attempts_at_items_that_are_done_are_left_out(scene):
     batch, group = scene.batch(10)
     scene.ports.parts.put_retries(
         batch.batch_id, [RetryRow(n, 2, "no", "q", 0) for n in (3, 4)], expires_at=batch.expires_at
@@ -230,7 +229,7 @@ def test_notes_of_attempts_at_items_that_are_done_are_left_out(scene: Scene) -> 
 class TestHeld:
     """A batch that was opened to hold its failed items."""
 
-    def test_held_items_are_known_with_their_reasons(self, scene: Scene) -> None:
+    def test_held_items_are_known_with_their_reasons(self, scene):
         # Given two items that failed, one of which has succeeded since
         batch, group = scene.batch(10, on_failure=OnFailure.HOLD)
         scene.ledger.mark([Failure(group[3], "no price"), Failure(group[4], "no name")]).whole()
@@ -243,7 +242,7 @@ class TestHeld:
         assert [(one.start, one.stop) for one in facts.missing] == [(0, 3), (3, 4), (5, 10)]
         assert [(one.start, one.stop) for one in facts.not_held] == [(0, 3), (5, 10)]
 
-    def test_what_a_redrive_has_taken_is_not_held(self, scene: Scene) -> None:
+    def test_what_a_redrive_has_taken_is_not_held(self, scene):
         batch, group = scene.batch(10, on_failure=OnFailure.HOLD)
         scene.ledger.mark([Failure(group[3], "no price")]).whole()
         (note,) = scene.ports.parts.notes(batch.batch_id, [3]).values()
@@ -254,7 +253,7 @@ class TestHeld:
 
         assert scene.facts(batch).held == {}
 
-    def test_more_than_it_looks_at_may_be_held(self, scene: Scene) -> None:
+    def test_more_than_it_looks_at_may_be_held(self, scene):
         batch, group = scene.batch(100, on_failure=OnFailure.HOLD)
         scene.ledger.mark([Failure(group[n], "no") for n in range(50)]).whole()
 
@@ -262,7 +261,7 @@ class TestHeld:
 
         assert (len(facts.held), facts.held_more, facts.not_held) == (8, True, ())
 
-    def test_an_attempt_before_the_item_was_held_is_over_and_one_after_it_is_told(self, scene: Scene) -> None:
+    def test_an_attempt_before_the_item_was_held_is_over_and_one_after_it_is_told(self, scene):
         batch, group = scene.batch(10, on_failure=OnFailure.HOLD)
 
         def tried(attempt: int) -> set[int]:
@@ -277,7 +276,7 @@ class TestHeld:
         scene.clock.advance(1)
         assert tried(4) == {3}
 
-    def test_it_takes_at_most_a_hundred_reads(self, scene: Scene) -> None:
+    def test_it_takes_at_most_a_hundred_reads(self, scene):
         # Given a billion items, of which a thousand far apart are held and were tried before
         batch, group = scene.batch(BILLION, on_failure=OnFailure.HOLD)
         places = [n * 999_983 for n in range(1_000)]
@@ -308,7 +307,7 @@ def test_an_estimated_batch_has_a_count_and_no_ranges_and_has_begun_with_its_fir
     assert (facts.missing_more, facts.begun) == (True, acked > 0)
 
 
-def test_a_batch_that_completes_while_it_is_looked_at_has_ended(scene: Scene) -> None:
+def test_a_batch_that_completes_while_it_is_looked_at_has_ended(scene):
     # Given a batch whose last item is marked after its row was read, and before its words are
     batch, group = scene.batch(70)
     scene.ledger.mark(group[:69]).whole()
@@ -323,7 +322,7 @@ def test_a_batch_that_completes_while_it_is_looked_at_has_ended(scene: Scene) ->
 WORK, OTHER = "https://sqs/1/work", "arn:aws:sqs:eu-west-1:1:other"
 
 
-def test_an_item_that_was_sent_to_one_queue_has_it(scene: Scene) -> None:
+def test_an_item_that_was_sent_to_one_queue_has_it(scene):
     # Given a batch of which three items were sent to one queue, one to another, one to both, and one to none
     group = scene.group(6)
     for row in (SentRow(WORK, 0, 3, 0, 0), SentRow(OTHER, 3, 5, 0, 0), SentRow(WORK, 4, 5, 0, 0)):
@@ -337,7 +336,7 @@ def test_an_item_that_was_sent_to_one_queue_has_it(scene: Scene) -> None:
     assert sent_queues(scene.ports, [*group]) == {}
 
 
-def test_attempts_are_those_of_the_notes_and_bad_ids_have_none(scene: Scene) -> None:
+def test_attempts_are_those_of_the_notes_and_bad_ids_have_none(scene):
     first, second = scene.group(3), scene.group(3)
     for group in (first, second):
         row = RetryRow(1, 2, f"error of {group.batch_id}", "work", 0)
@@ -372,7 +371,7 @@ STEP = 100_000
         (STEP + 400_000, False, True),
     ],
 )
-def test_activity_may_have_been_a_step_later_than_the_row_says(after: int, recent: bool, quiet: bool) -> None:
+def test_activity_may_have_been_a_step_later_than_the_row_says(after, recent, quiet):
     facts = Facts(BATCH, NOW + after, 0, 100, begun=True)
 
     assert (facts.recent, facts.quiet) == (recent, quiet)
@@ -380,7 +379,7 @@ def test_activity_may_have_been_a_step_later_than_the_row_says(after: int, recen
     assert not replace(facts, begun=False).moving
 
 
-def test_a_batch_that_never_stalls_is_quiet_after_a_tenth_of_its_idle_time() -> None:
+def test_a_batch_that_never_stalls_is_quiet_after_a_tenth_of_its_idle_time():
     batch = replace(BATCH, stall_after=0)
 
     assert not Facts(batch, NOW + 2 * 720_000 - 1, 0, 100).quiet

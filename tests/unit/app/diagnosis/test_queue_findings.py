@@ -43,7 +43,7 @@ def seen(figures: Figures, *consumers: QueueMapping, **more: Any) -> QueueReport
 
 
 class TestWaiting:
-    def test_a_disabled_mapping_is_an_error_even_while_the_batch_moves(self) -> None:
+    def test_a_disabled_mapping_is_an_error_even_while_the_batch_moves(self):
         found = of(seen(WAITING, DISABLED, QueueMapping("other", False, "Disabling")), NOW, begun=True)
 
         assert found == only(
@@ -82,10 +82,10 @@ class TestWaiting:
             {"queue": "work", "visible": 9, "in_flight": 0},
         )
 
-    def test_while_items_are_done_somebody_receives(self) -> None:
+    def test_while_items_are_done_somebody_receives(self):
         assert of(seen(WAITING), NOW + BATCH.step + 60_000, begun=True) == {}
 
-    def test_a_mapping_that_is_enabled_needs_time(self) -> None:
+    def test_a_mapping_that_is_enabled_needs_time(self):
         # Given a queue with two mappings that are enabled, and one that is not
         report = seen(WAITING, ENABLED, DISABLED._replace(function="old"), ENABLED._replace(function="other"))
 
@@ -100,7 +100,7 @@ class TestWaiting:
             {"queue": "work", "visible": 9, "in_flight": 0, "consumers": "importer, other"},
         )
 
-    def test_mappings_that_could_not_be_listed_prove_nothing(self) -> None:
+    def test_mappings_that_could_not_be_listed_prove_nothing(self):
         report = QueueReport(URL, figures=WAITING._replace(visible=1))
 
         assert of(report, NOW, begun=True) == {}
@@ -122,7 +122,7 @@ class TestWaiting:
         (2_000, 1, "About 2,000 messages of work are in flight, and 1 waits."),
     ],
 )
-def test_messages_in_flight_are_being_worked_on(in_flight: int, visible: int, told: str) -> None:
+def test_messages_in_flight_are_being_worked_on(in_flight, visible, told):
     assert of(seen(WAITING._replace(in_flight=in_flight, visible=visible))) == only(
         Code.IN_FLIGHT,
         Severity.INFO,
@@ -133,7 +133,7 @@ def test_messages_in_flight_are_being_worked_on(in_flight: int, visible: int, to
     )
 
 
-def test_messages_that_cannot_be_received_yet_explain_that_nothing_is_done() -> None:
+def test_messages_that_cannot_be_received_yet_explain_that_nothing_is_done():
     assert of(seen(EMPTY._replace(delayed=2_000), ENABLED)) == only(
         Code.WAITING,
         Severity.INFO,
@@ -144,14 +144,14 @@ def test_messages_that_cannot_be_received_yet_explain_that_nothing_is_done() -> 
     )
 
 
-def test_delayed_messages_are_not_told_beside_those_that_can_be_received() -> None:
+def test_delayed_messages_are_not_told_beside_those_that_can_be_received():
     found = of(seen(Figures(9, 0, 1, retention=345_600), ENABLED))[Code.WAITING]
     assert found.title == "Messages wait although a consumer is enabled"
     assert set(of(seen(Figures(0, 2, 1, retention=345_600), ENABLED))) == {Code.IN_FLIGHT}
 
 
 class TestTrouble:
-    def test_throttles_are_told(self) -> None:
+    def test_throttles_are_told(self):
         report = replace(seen(WAITING, ENABLED), troubles=(FunctionTrouble("importer", 1_200, 0, 15),))
 
         assert of(report, NOW) == only(
@@ -165,7 +165,7 @@ class TestTrouble:
             {"queue": "work", "function": "importer", "throttles": 1_200},
         )
 
-    def test_errors_are_told_while_messages_are_left(self) -> None:
+    def test_errors_are_told_while_messages_are_left(self):
         trouble = (FunctionTrouble("importer", 0, 1, 15),)
 
         assert of(replace(seen(EMPTY, ENABLED), troubles=trouble), NOW, begun=True) == {}
@@ -178,7 +178,7 @@ class TestTrouble:
             {"queue": "work", "function": "importer", "errors": 1},
         )
 
-    def test_where_all_goes_well_there_is_none(self) -> None:
+    def test_where_all_goes_well_there_is_none(self):
         report = replace(seen(WAITING, ENABLED), troubles=(FunctionTrouble("importer", 0, 0, 15),))
 
         assert of(report, NOW) == {}
@@ -206,7 +206,7 @@ class TestDeadLetters:
             {"queue": "work", "dead_letter_queue": "grave", "messages": 4_000},
         )
 
-    def test_are_told_of_a_queue_without_figures(self) -> None:
+    def test_are_told_of_a_queue_without_figures(self):
         found = of(QueueReport(URL, dead=1))[Code.DEAD_LETTERS_WAITING]
 
         assert found.title == "1 message waits in its dead-letter queue, the dead-letter queue of work"
@@ -217,7 +217,7 @@ class TestDeadLetters:
         }
 
 
-def test_where_every_missing_item_is_held_queues_explain_nothing() -> None:
+def test_where_every_missing_item_is_held_queues_explain_nothing():
     held = dict.fromkeys(range(10), "no price")
 
     assert of(seen(WAITING, DISABLED, dead=4, unseen=("its figures",)), held=held) == {}
@@ -238,29 +238,29 @@ class TestEmpty:
             {"queue": "work", "visible": 0, "in_flight": 0},
         )
 
-    def test_messages_have_probably_vanished(self) -> None:
+    def test_messages_have_probably_vanished(self):
         assert of(seen(EMPTY, ENABLED)) == {Code.VANISHED: self.vanished(Severity.ERROR)}
         assert of(seen(EMPTY, ENABLED), NOW + 60_000) == {Code.VANISHED: self.vanished(Severity.WARNING)}
 
-    def test_figures_lag_behind_what_was_just_sent(self) -> None:
+    def test_figures_lag_behind_what_was_just_sent(self):
         found = of(seen(EMPTY, ENABLED), NOW + 59_999)
 
         assert found == {Code.VANISHED: self.vanished(Severity.WARNING, f" {LAG}")}
 
-    def test_a_note_of_some_of_the_missing_items_is_enough(self) -> None:
+    def test_a_note_of_some_of_the_missing_items_is_enough(self):
         missing = (MissingRange(0, 5, ""), MissingRange(20, 25, ""))
 
         found = of(seen(EMPTY, ENABLED), missing=missing, sent=(SentRow(URL, 4, 10, NOW, NOW),))
 
         assert set(found) == {Code.VANISHED}
 
-    def test_while_the_batch_moves_an_empty_queue_proves_nothing(self) -> None:
+    def test_while_the_batch_moves_an_empty_queue_proves_nothing(self):
         assert of(seen(EMPTY, ENABLED), NOW + 60_000, begun=True) == {}
 
-    def test_a_child_batch_may_do_the_work_without_a_message(self) -> None:
+    def test_a_child_batch_may_do_the_work_without_a_message(self):
         assert of(seen(EMPTY, ENABLED), children={0: replace(BATCH, batch_id=8)}) == {}
 
-    def test_attempts_that_failed_show_that_messages_are_there(self) -> None:
+    def test_attempts_that_failed_show_that_messages_are_there(self):
         assert of(seen(EMPTY, ENABLED), retries={0: RetryRow(0, 2, "no", "", NOW)}) == {}
 
     @pytest.mark.parametrize(("after", "gone"), [(12 * HOUR + 59_999, False), (12 * HOUR + 60_000, True)])
@@ -272,7 +272,7 @@ class TestEmpty:
     @pytest.mark.parametrize(
         "sent", [SentRow(URL, 10, 20, NOW, NOW), SentRow("https://sqs/1/other", 0, 10, NOW, NOW)]
     )
-    def test_items_that_were_not_sent_there_are_not_looked_for(self, sent: SentRow) -> None:
+    def test_items_that_were_not_sent_there_are_not_looked_for(self, sent):
         assert of(seen(EMPTY), sent=(sent,)) == {}
 
     @pytest.mark.parametrize(
@@ -280,8 +280,8 @@ class TestEmpty:
         [(NOW, "all", False), (NOW + 1, "perhaps some", True), (NOW + HOUR, "perhaps some", True)],
     )
     def test_past_the_retention_they_have_expired_but_not_those_that_were_sent_later(
-        self, last_at: int, which: str, vanished: bool
-    ) -> None:
+        self, last_at, which, vanished
+    ):
         # Given a queue that keeps messages for an hour, and items of which the first were sent an hour ago
         report = seen(EMPTY._replace(retention=3_600), ENABLED)
 
@@ -298,7 +298,7 @@ class TestEmpty:
         )
         assert set(found) == ({Code.EXPIRED, Code.VANISHED} if vanished else {Code.EXPIRED})
 
-    def test_of_several_notes_the_first_and_the_last_message_count(self) -> None:
+    def test_of_several_notes_the_first_and_the_last_message_count(self):
         # Given notes of missing items from several times, and an older and a newer one of items that are done
         report = seen(EMPTY._replace(retention=3_600), ENABLED)
         early, late = SentRow(URL, 0, 5, NOW, NOW + 1), SentRow(URL, 5, 10, NOW + 2, NOW + 3)
@@ -314,7 +314,7 @@ class TestEmpty:
 
 
 @pytest.mark.parametrize(("begun", "severity"), [(False, Severity.ERROR), (True, Severity.WARNING)])
-def test_a_queue_that_is_gone_is_an_error_unless_the_batch_moves(begun: bool, severity: Severity) -> None:
+def test_a_queue_that_is_gone_is_an_error_unless_the_batch_moves(begun, severity):
     found = of(QueueReport(URL, exists=False, unseen=("its figures (QueueDoesNotExist)",)), NOW, begun=begun)
 
     assert set(found) == {Code.VANISHED, Code.NOT_SEEN}
@@ -328,7 +328,7 @@ def test_a_queue_that_is_gone_is_an_error_unless_the_batch_moves(begun: bool, se
     )
 
 
-def test_what_may_not_be_read_is_said() -> None:
+def test_what_may_not_be_read_is_said():
     assert of(QueueReport(URL, unseen=("its figures (AccessDenied)",))) == only(
         Code.NOT_SEEN,
         Severity.INFO,
@@ -339,7 +339,7 @@ def test_what_may_not_be_read_is_said() -> None:
     )
 
 
-def test_each_queue_is_told_of_and_what_could_not_be_seen_comes_last() -> None:
+def test_each_queue_is_told_of_and_what_could_not_be_seen_comes_last():
     blind = QueueReport("https://sqs/1/blind", unseen=("its figures", "its consumers"))
     known = Facts(
         BATCH, NOW, 0, 100, missing=(MissingRange(0, 10, ""),), queues=(blind, seen(WAITING, DISABLED))

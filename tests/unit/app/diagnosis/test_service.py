@@ -18,11 +18,11 @@ from fanin.domain.targets import TargetType
 from fanin.errors import InvalidItemId, InvalidRequest, RequestTooLarge
 from fanin.testing import InMemoryService
 from tests.unit.app.conftest import Crash
-from tests.unit.app.diagnosis.conftest import URL, Scene
+from tests.unit.app.diagnosis.conftest import URL
 
 
 class TestSent:
-    def test_a_note_costs_one_write_and_repeating_it_changes_nothing(self, scene: Scene) -> None:
+    def test_a_note_costs_one_write_and_repeating_it_changes_nothing(self, scene):
         batch_id = scene.group(10).batch_id
         before = scene.accesses.writes.total()
 
@@ -56,7 +56,7 @@ class TestSent:
 
 
 class TestRetries:
-    def test_a_forged_id_is_refused_and_nothing_is_written(self, scene: Scene) -> None:
+    def test_a_forged_id_is_refused_and_nothing_is_written(self, scene):
         group, other = scene.group(3), scene.group(3)
         forged = f"{group.batch_id}:{other.id}:0"
 
@@ -75,11 +75,11 @@ class TestRetries:
             (Retry("", 2, "", "x" * 1_025), "^queue must be text of 0 to 1024 characters"),
         ],
     )
-    def test_what_is_out_of_bounds_is_refused(self, scene: Scene, attempt: Retry, why: str) -> None:
+    def test_what_is_out_of_bounds_is_refused(self, scene, attempt, why):
         with pytest.raises(InvalidRequest, match=why):
             scene.diagnostics.note_retries([replace(attempt, item=scene.group(3)[0])])
 
-    def test_there_are_a_thousand_at_most(self, scene: Scene) -> None:
+    def test_there_are_a_thousand_at_most(self, scene):
         with pytest.raises(RequestTooLarge, match="1001 failed attempts"):
             scene.diagnostics.note_retries([Retry(scene.group(1)[0], 2, "")] * 1_001)
 
@@ -97,7 +97,7 @@ class TestRetries:
         assert set(scene.memory.parts.retries(batch_id, range(6))) == {0, 2, 3}
 
 
-def test_of_a_batch_that_has_ended_nothing_is_noted(scene: Scene) -> None:
+def test_of_a_batch_that_has_ended_nothing_is_noted(scene):
     group = scene.group(10)
     scene.ledger.cancel(group.batch_id)
 
@@ -107,7 +107,7 @@ def test_of_a_batch_that_has_ended_nothing_is_noted(scene: Scene) -> None:
     assert scene.accesses.writes["parts.put_sent"] == scene.accesses.writes["parts.put_retries"] == 0
 
 
-def test_findings_and_ranges_stand_on_what_was_noted_and_seen(scene: Scene) -> None:
+def test_findings_and_ranges_stand_on_what_was_noted_and_seen(scene):
     # Given a batch whose messages wait in a queue with a disabled mapping
     batch = scene.waiting(Figures(10, 0, 0, retention=60))
     reports = scene.memory.inspection.reports
@@ -149,7 +149,7 @@ class World:
         return [(one.batch.user_key, one.trouble) for one in self.tracker.attention().batches]
 
 
-def test_a_stalled_batch_comes_before_fifty_newer_ones_that_failed() -> None:
+def test_a_stalled_batch_comes_before_fifty_newer_ones_that_failed():
     # Given a batch that stalls, and fifty newer ones that fail; twelve of these are redriven, and are fine
     world = World()
     with world.tracker.batch(user_key="payroll", stall_after=timedelta(minutes=15)) as payroll:
@@ -180,7 +180,7 @@ def test_a_stalled_batch_comes_before_fifty_newer_ones_that_failed() -> None:
     assert world.tracker.attention(limit=1).batches == ()
 
 
-def test_pages_go_through_all_in_order() -> None:
+def test_pages_go_through_all_in_order():
     world = World()
     ids = [world.failed(str(number)) for number in range(5)]
     held = world.failed("held", on_failure="hold")
@@ -194,7 +194,7 @@ def test_pages_go_through_all_in_order() -> None:
     assert found == [held, *reversed(ids)]
 
 
-def test_held_items_until_they_are_redriven_and_failures_while_the_batch_lives() -> None:
+def test_held_items_until_they_are_redriven_and_failures_while_the_batch_lives():
     world = World()
     held = world.failed("held", on_failure="hold")
     with world.tracker.batch(user_key="live") as live:
@@ -206,7 +206,7 @@ def test_held_items_until_they_are_redriven_and_failures_while_the_batch_lives()
         assert world.listed() == [("live", Trouble.FAILING)]
 
 
-def test_a_parent_needs_nobody_once_the_failures_of_its_children_are_redriven() -> None:
+def test_a_parent_needs_nobody_once_the_failures_of_its_children_are_redriven():
     # Given a batch, nested two deep, whose innermost item fails
     world = World()
     with world.tracker.batch(user_key="top") as top:
@@ -224,7 +224,7 @@ def test_a_parent_needs_nobody_once_the_failures_of_its_children_are_redriven() 
     assert [world.tracker.status(one).batch.attention for one in (top.id, middle.id, failed)] == [None] * 3
 
 
-def test_tolerated_failures_cancelled_and_removed_batches_need_nobody() -> None:
+def test_tolerated_failures_cancelled_and_removed_batches_need_nobody():
     world = World()
     world.failed("tolerated", tolerated_failures=1)
     with world.tracker.batch(user_key="cancelled") as cancelled:
@@ -237,7 +237,7 @@ def test_tolerated_failures_cancelled_and_removed_batches_need_nobody() -> None:
     assert world.tracker.attention().counts == {}
 
 
-def test_a_target_that_fails_until_it_is_told() -> None:
+def test_a_target_that_fails_until_it_is_told():
     # Given a batch that ends, and the queue that is to be told is gone
     world = World()
     sqs, queue = world.service.sqs, world.service.queue("told")
@@ -273,7 +273,7 @@ QUIET, BUSY = Figures(3, 0, 0, retention=345_600), Figures(0, 3, 0, retention=34
 EMPTY = Figures(0, 0, 0, retention=345_600)
 
 
-def test_the_event_has_the_batch_and_the_first_finding(scene: Scene) -> None:
+def test_the_event_has_the_batch_and_the_first_finding(scene):
     batch = scene.waiting(QUIET, user_key="nightly")
     scene.clock.advance(HOUR)
 
@@ -290,14 +290,14 @@ def test_the_event_has_the_batch_and_the_first_finding(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("figures", [BUSY, DELAYED], ids=["in flight", "delayed"])
-def test_what_waits_for_a_good_reason_has_not_stalled(scene: Scene, figures: Figures) -> None:
+def test_what_waits_for_a_good_reason_has_not_stalled(scene, figures):
     batch = scene.waiting(figures)
     scene.clock.advance(HOUR)
 
     assert scene.stall(batch) is None
 
 
-def test_a_batch_whose_failed_items_are_held_has_not_stalled(scene: Scene) -> None:
+def test_a_batch_whose_failed_items_are_held_has_not_stalled(scene):
     # Given a batch of which all is done but for the items that it holds
     batch, items = scene.batch(200, on_failure=OnFailure.HOLD)
     scene.ledger.mark(items[:100]).whole()
@@ -315,7 +315,7 @@ def test_a_batch_whose_failed_items_are_held_has_not_stalled(scene: Scene) -> No
     assert scene.stall(batch) is None
 
 
-def test_failed_items_that_are_held_have_not_stalled(scene: Scene) -> None:
+def test_failed_items_that_are_held_have_not_stalled(scene):
     """Its messages are gone, as they should be: somebody decides about the items."""
     # Given a batch that holds its failed items, all of which were tried, and failed
     batch = scene.waiting(EMPTY, on_failure=OnFailure.HOLD)
@@ -335,7 +335,7 @@ def test_failed_items_that_are_held_have_not_stalled(scene: Scene) -> None:
 
 
 class TestReaper:
-    def test_tells_of_a_stall_once(self, scene: Scene) -> None:
+    def test_tells_of_a_stall_once(self, scene):
         scene.waiting(QUIET)
 
         scene.clock.advance(HOUR)
@@ -347,7 +347,7 @@ class TestReaper:
         assert first == Reaped(seen=1, stalled=1)
         assert len(scene.memory.events.published) == 1
 
-    def test_looks_ever_less_often_at_what_waits_for_days(self, scene: Scene) -> None:
+    def test_looks_ever_less_often_at_what_waits_for_days(self, scene):
         """Each look costs reads of rows, and requests to queues and metrics."""
         _, items = scene.batch(3, on_failure=OnFailure.HOLD)
         scene.ledger.mark([Failure(item, "no such customer") for item in items]).whole()
@@ -375,7 +375,7 @@ class TestReaper:
         told = {event.id for event in scene.memory.events.published}
         assert told == {f"{batch.batch_id}.stalled.{row.touched_at}"}
 
-    def test_looks_again_at_what_waits_for_a_good_reason(self, scene: Scene) -> None:
+    def test_looks_again_at_what_waits_for_a_good_reason(self, scene):
         scene.waiting(BUSY)
         scene.clock.advance(HOUR)
         assert scene.ledger.reap() == Reaped(seen=1)
@@ -417,7 +417,7 @@ def test_what_was_sent_is_where_its_queue_shows_messages(counts, state, detail):
     assert known(replace(FACTS, queues=(report,))) == (state, detail)
 
 
-def test_a_queue_that_could_not_be_looked_at_says_nothing_and_the_next_one_may() -> None:
+def test_a_queue_that_could_not_be_looked_at_says_nothing_and_the_next_one_may():
     # Given items that were sent to two queues, of which one cannot be looked at, and a queue of others
     blind = QueueReport(URL, unseen=("its figures (AccessDenied)",))
     figures = Figures(0, 1, 0, retention=60)
@@ -432,7 +432,7 @@ def test_a_queue_that_could_not_be_looked_at_says_nothing_and_the_next_one_may()
     )
 
 
-def test_without_a_note_it_is_unsent_only_beside_notes_of_others() -> None:
+def test_without_a_note_it_is_unsent_only_beside_notes_of_others():
     others = (SentRow(URL, 10, 20, NOW, NOW),)
 
     assert known(replace(FACTS, sent=others)) == (Known.NEVER_SENT, "no note says that these items were sent")
@@ -441,7 +441,7 @@ def test_without_a_note_it_is_unsent_only_beside_notes_of_others() -> None:
 
 
 @pytest.mark.parametrize(("at", "inside"), [(9, False), (10, True), (19, True), (20, False)])
-def test_attempts_and_children_count_for_the_range_of_their_item(at: int, inside: bool) -> None:
+def test_attempts_and_children_count_for_the_range_of_their_item(at, inside):
     facts = replace(FACTS, missing=(MissingRange(10, 20, ""),), sent=())
     tried = replace(facts, retries={at: RetryRow(at, 2, "no such customer", "", NOW)})
     child = replace(facts, children={at: replace(BATCH, batch_id=8)})
@@ -453,7 +453,7 @@ def test_attempts_and_children_count_for_the_range_of_their_item(at: int, inside
     assert known(child) == ((Known.CHILD_RUNNING, work) if inside else unknown)
 
 
-def test_of_several_reasons_the_one_that_says_most_is_told() -> None:
+def test_of_several_reasons_the_one_that_says_most_is_told():
     # Given items that are held, one of which was tried again and has a child that does its work
     everything = replace(
         FACTS,
@@ -467,21 +467,21 @@ def test_of_several_reasons_the_one_that_says_most_is_told() -> None:
     assert known(replace(everything, retries={}, children={})) == (Known.HELD, "failed, and held: no price")
 
 
-def test_where_others_may_be_held_nothing_is_said_of_a_range() -> None:
+def test_where_others_may_be_held_nothing_is_said_of_a_range():
     assert known(replace(FACTS, held={99: "no"}, held_more=True)) == (
         Known.UNKNOWN,
         "failed items of this batch are held; these may be among them",
     )
 
 
-def test_of_a_batch_that_has_ended_nothing_is_looked_up() -> None:
+def test_of_a_batch_that_has_ended_nothing_is_looked_up():
     retries = {0: RetryRow(0, 2, "no such customer", "", NOW)}
     ended = replace(FACTS, batch=replace(BATCH, state=State.CANCELLED), retries=retries)
 
     assert known(ended) == (Known.UNKNOWN, "not done when the batch ended")
 
 
-def test_the_latest_attempt_at_a_range_is_told() -> None:
+def test_the_latest_attempt_at_a_range_is_told():
     retries = {
         2: RetryRow(2, 9, "no price", "", NOW - 2),
         3: RetryRow(3, 2, "no such customer", "", NOW - 1),
@@ -491,7 +491,7 @@ def test_the_latest_attempt_at_a_range_is_told() -> None:
     assert known(replace(FACTS, retries=retries))[1] == "attempt 2 at item 3 failed: no such customer"
 
 
-def test_counts_that_the_index_cannot_show_in_one_read_say_so(monkeypatch) -> None:
+def test_counts_that_the_index_cannot_show_in_one_read_say_so(monkeypatch):
     service = InMemoryService()
     more = {Trouble.STALLED: (80_000, True), Trouble.FAILED: (2, False)}
     monkeypatch.setattr(service._runtime.memory.batches, "count_flagged", lambda: more)

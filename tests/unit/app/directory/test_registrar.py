@@ -44,7 +44,7 @@ def sweep(town: Town, **settings: int) -> Swept:
     return Registrar(town.ports, **settings).sweep()
 
 
-def test_a_place_that_cannot_be_read_is_forgotten(town: Town) -> None:
+def test_a_place_that_cannot_be_read_is_forgotten(town):
     town.register("a", "one", "q1")
     until = town.clock.at // 1000 + 60
     for noted in ({"cursor": None}, {"topics": None, "topic": "a", "rows": "nonsense"}):
@@ -53,7 +53,7 @@ def test_a_place_that_cannot_be_read_is_forgotten(town: Town) -> None:
 
 
 class TestDrop:
-    def test_is_due_when_the_lease_is_over_and_no_sooner(self, town: Town) -> None:
+    def test_is_due_when_the_lease_is_over_and_no_sooner(self, town):
         registration = town.register("cars", "a", "q1", lease=60)
 
         town.clock.at = registration.until - 1
@@ -62,7 +62,7 @@ class TestDrop:
         assert sweep(town) == Swept(seen=1, over=1)
         assert drops(town) == [("cars/a", Left.LEASE_OVER)]
 
-    def test_is_made_once_by_two_runs_at_the_same_time(self, town: Town) -> None:
+    def test_is_made_once_by_two_runs_at_the_same_time(self, town):
         # Given a run that is overtaken by another when it is about to drop the first of three
         fill(town, cars=3)
         town.clock.advance(HOUR)
@@ -75,7 +75,7 @@ class TestDrop:
         assert sweep(town) == Swept()
         assert len(drops(town)) == 3
 
-    def test_leaves_the_registration_of_who_moved_to_another_queue_meanwhile(self, town: Town) -> None:
+    def test_leaves_the_registration_of_who_moved_to_another_queue_meanwhile(self, town):
         town.register("cars", "a", "q2")
         del town.memory.channels.queues["q2"]
         town.at("directory.put", "before", lambda: town.register("cars", "a", "q1"))
@@ -83,7 +83,7 @@ class TestDrop:
         assert sweep(town) == Swept(seen=1)
         assert town.directory.get("cars", "a").channel == "q1"
 
-    def test_is_due_when_the_queue_is_gone(self, town: Town) -> None:
+    def test_is_due_when_the_queue_is_gone(self, town):
         # Given two on a queue that goes, of which one has a lease that is over
         town.register("cars", "a", "q1")
         town.register("cars", "b", "q2")
@@ -98,13 +98,13 @@ class TestDrop:
 
 
 class TestRuns:
-    def test_begin_anew_after_the_last_topic(self, town: Town) -> None:
+    def test_begin_anew_after_the_last_topic(self, town):
         fill(town, a=1, b=1)
 
         assert [sweep(town, budget=1).more for _ in range(4)] == [True, False, True, False]
 
     @pytest.mark.parametrize(("age", "seen"), [(30 * DAY - 1, 1), (30 * DAY, 2)])
-    def test_forget_the_place_of_one_that_was_a_month_ago(self, town: Town, age: int, seen: int) -> None:
+    def test_forget_the_place_of_one_that_was_a_month_ago(self, town, age, seen):
         fill(town, a=1, b=1)
         assert sweep(town, budget=1).more
 
@@ -127,7 +127,7 @@ class TestRuns:
 
 
 class TestFailure:
-    def test_of_one_registration_leaves_it_to_the_next_run_and_holds_up_no_other(self, town: Town) -> None:
+    def test_of_one_registration_leaves_it_to_the_next_run_and_holds_up_no_other(self, town):
         # Given three leases that are over, and a store that is busy at the second drop
         fill(town, cars=3)
         town.clock.advance(HOUR)
@@ -142,7 +142,7 @@ class TestFailure:
         assert sweep(town) == Swept(seen=1, over=1)
         assert [name for name, _ in drops(town)] == ["cars/0", "cars/2", "cars/1"]
 
-    def test_is_reported_with_its_place(self, town: Town) -> None:
+    def test_is_reported_with_its_place(self, town):
         # Given a row that nobody can read, and a queue that cannot be looked at
         fill(town, cars=1)
         town.ports.directory.put(TOPIC_PREFIX + "cars", "a", {"left": "who knows"}, expires_at=2**40)
@@ -165,7 +165,7 @@ class TestFailure:
         assert reports == [("cars/a", "ValueError"), ("dogs/b", "InvalidRequest")]
         assert town.directory.get("dogs", "b").channel == "q2"
 
-    def test_of_a_page_skips_its_topic(self, town: Town) -> None:
+    def test_of_a_page_skips_its_topic(self, town):
         fill(town, bikes=1, cars=1)
         town.at("directory.page", "before", lambda: None)  # the topics
 

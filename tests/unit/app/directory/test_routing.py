@@ -52,7 +52,7 @@ def test_a_malformed_route_is_told_what_is_wrong_and_writes_nothing(town, reques
 
 @pytest.mark.parametrize("call", ["directory.put", "rules.put"])
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_crash_while_a_route_is_made_heals_by_the_stream(town: Town, call: str, moment: str) -> None:
+def test_a_crash_while_a_route_is_made_heals_by_the_stream(town, call, moment):
     # Given somebody who dies while making a route
     town.memory.directory.changes.clear()
     town.crash_at(call, moment)
@@ -67,7 +67,7 @@ def test_a_crash_while_a_route_is_made_heals_by_the_stream(town: Town, call: str
     assert bool(rows) == ((call, moment) != ("directory.put", "before"))
 
 
-def test_a_route_whose_deletion_lost_its_answer_was_deleted(town: Town) -> None:
+def test_a_route_whose_deletion_lost_its_answer_was_deleted(town):
     town.routing.put(PutRoute("orders", PATTERN, "desk"))
     LostAnswers(town.memory).lose("directory.delete")
 
@@ -75,7 +75,7 @@ def test_a_route_whose_deletion_lost_its_answer_was_deleted(town: Town) -> None:
     assert not town.memory.rules.patterns
 
 
-def test_a_crash_while_a_route_is_deleted_heals_by_the_stream(town: Town) -> None:
+def test_a_crash_while_a_route_is_deleted_heals_by_the_stream(town):
     town.routing.put(PutRoute("orders", PATTERN, "desk"))
     town.crash_at("rules.delete", "before")
     with pytest.raises(Crash):
@@ -84,7 +84,7 @@ def test_a_crash_while_a_route_is_deleted_heals_by_the_stream(town: Town) -> Non
     assert not town.memory.rules.patterns
 
 
-def test_the_last_change_of_a_route_wins_over_a_slower_one(town: Town) -> None:
+def test_the_last_change_of_a_route_wins_over_a_slower_one(town):
     # Given a change that comes while another is about to make its rule
     other = {"source": ["other"]}
     town.at("rules.put", "before", lambda: town.routing.put(PutRoute("orders", other, "desk")))
@@ -94,7 +94,7 @@ def test_the_last_change_of_a_route_wins_over_a_slower_one(town: Town) -> None:
 
 
 @pytest.mark.parametrize("error", [LimitReached("full"), AccessDenied("no"), ValueError("who knows")])
-def test_a_route_whose_rule_is_refused_for_good_is_not_left_behind(town: Town, error: Exception) -> None:
+def test_a_route_whose_rule_is_refused_for_good_is_not_left_behind(town, error):
     # Given a route that exists, and a bus that takes no rule
     old = town.routing.put(PutRoute("old", PATTERN, "desk"))
     for _ in range(2):
@@ -109,7 +109,7 @@ def test_a_route_whose_rule_is_refused_for_good_is_not_left_behind(town: Town, e
     assert town.memory.rules.patterns == {"old": PATTERN}
 
 
-def test_a_route_whose_rule_may_still_be_made_stays_for_the_stream_to_make_it(town: Town) -> None:
+def test_a_route_whose_rule_may_still_be_made_stays_for_the_stream_to_make_it(town):
     town.refuse("rules.put", Throttled("busy"))
     with pytest.raises(Throttled):
         town.routing.put(PutRoute("orders", PATTERN, "desk"))
@@ -119,7 +119,7 @@ def test_a_route_whose_rule_may_still_be_made_stays_for_the_stream_to_make_it(to
 
 
 @pytest.mark.parametrize("is_new", [False, True])
-def test_a_refused_change_does_not_take_back_that_of_another(town: Town, is_new: bool) -> None:
+def test_a_refused_change_does_not_take_back_that_of_another(town, is_new):
     # Given a change that is refused after another one was made
     if not is_new:
         town.routing.put(PutRoute("orders", PATTERN, "desk"))
@@ -144,14 +144,14 @@ def test_a_refused_change_does_not_take_back_that_of_another(town: Town, is_new:
         (Policy.SENDER, {}, {"reply_to": "q-c"}, {"q-c"}),
     ],
 )
-def test_the_policy_says_who_gets_an_event(town: Town, policy: Policy, *, attributes, detail, queues) -> None:
+def test_the_policy_says_who_gets_an_event(town, policy, *, attributes, detail, queues):
     town.routing.put(PutRoute("orders", PATTERN, "desk", policy, attributes))
     routed = town.routing.route("orders", {**EVENT, "detail": detail})
     assert routed == Routed(sent=len(queues))
     assert town.delivered() == dict.fromkeys(queues, 1)
 
 
-def test_a_queue_that_is_gone_is_passed_over(town: Town) -> None:
+def test_a_queue_that_is_gone_is_passed_over(town):
     for name, policy in (("every", Policy.ALL), ("one", Policy.FIRST)):
         town.routing.put(PutRoute(name, PATTERN, "desk", policy))
     del town.memory.channels.queues["q-a"]
@@ -160,12 +160,12 @@ def test_a_queue_that_is_gone_is_passed_over(town: Town) -> None:
     assert town.delivered() == {"q-b": 2, "q-c": 1}
 
 
-def test_an_event_that_nobody_takes_is_unrouted(town: Town) -> None:
+def test_an_event_that_nobody_takes_is_unrouted(town):
     town.routing.put(PutRoute("orders", PATTERN, "empty"))
     assert town.routing.route("orders", EVENT) == Routed(unrouted=True)
 
 
-def test_an_event_of_a_route_that_was_deleted_is_dropped(town: Town) -> None:
+def test_an_event_of_a_route_that_was_deleted_is_dropped(town):
     assert town.routing.route("orders", EVENT) == Routed()
 
 
@@ -185,13 +185,13 @@ def test_an_event_of_a_route_that_was_deleted_is_dropped(town: Town) -> None:
         (PutEvent("shop", "x", {"deep": [float("nan")]}), "^detail cannot be written as JSON"),
     ],
 )
-def test_an_event_that_may_not_be_is_refused(town: Town, event: PutEvent, message: str) -> None:
+def test_an_event_that_may_not_be_is_refused(town, event, message):
     with pytest.raises(InvalidRequest, match=message):
         town.routing.publish(event)
     assert not town.memory.events.published
 
 
-def test_a_route_that_cannot_be_read_or_tested_hides_no_other(town: Town) -> None:
+def test_a_route_that_cannot_be_read_or_tested_hides_no_other(town):
     # Given two routes, by name before another one: a pattern that was accepted once, and an unknown policy
     town.routing.put(PutRoute("orders", PATTERN, "desk"))
     row = town.ports.directory.read(NAMESPACE, ["orders"])["orders"]
@@ -203,7 +203,7 @@ def test_a_route_that_cannot_be_read_or_tested_hides_no_other(town: Town) -> Non
     assert town.routing.stray({**EVENT, "source": "other"}) == Routed(unrouted=True)
 
 
-def test_limits_of_an_event_count_bytes_and_not_ascii_escapes(town: Town) -> None:
+def test_limits_of_an_event_count_bytes_and_not_ascii_escapes(town):
     # Given a route to everybody
     town.routing.put(PutRoute("orders", {"source": ["shop"]}, "desk"))
 
@@ -232,7 +232,7 @@ def throttled(town: Town, event: dict[str, Any], *queues: str) -> None:
 class TestThrottled:
     """A queue that takes no message for now costs the others no copies."""
 
-    def test_a_repeat_sends_to_those_only_that_wait(self, town: Town) -> None:
+    def test_a_repeat_sends_to_those_only_that_wait(self, town):
         # Given an event for three queues: one is throttled, and one refuses it
         town.routing.put(PutRoute("orders", PATTERN, "desk"))
         town.memory.channels.refusing["q-c"] = "no"
@@ -246,7 +246,7 @@ class TestThrottled:
         assert town.delivered() == {"q-a": 1, "q-b": 1}
         assert routed == Routed(sent=2, refused=1)
 
-    def test_an_event_for_which_all_wait_writes_nothing(self, town: Town) -> None:
+    def test_an_event_for_which_all_wait_writes_nothing(self, town):
         town.routing.put(PutRoute("orders", PATTERN, "desk"))
         writes = town.accesses.writes.total()
 
@@ -254,7 +254,7 @@ class TestThrottled:
 
         assert town.accesses.writes.total() == writes
 
-    def test_who_waited_and_has_left_gets_nothing(self, town: Town) -> None:
+    def test_who_waited_and_has_left_gets_nothing(self, town):
         town.routing.put(PutRoute("orders", PATTERN, "desk"))
         throttled(town, EVENT, "q-b")
         DirectoryService(town.ports).deregister("desk", "b")
@@ -263,7 +263,7 @@ class TestThrottled:
         assert town.delivered() == {"q-a": 1, "q-c": 1}
 
     @pytest.mark.parametrize("event_id", [None, "", 7, "x" * 129])
-    def test_an_event_without_an_id_goes_to_everybody_again(self, town: Town, event_id: object) -> None:
+    def test_an_event_without_an_id_goes_to_everybody_again(self, town, event_id):
         town.routing.put(PutRoute("orders", PATTERN, "desk"))
         event = {**EVENT, "id": event_id}
         throttled(town, event, "q-b")
@@ -273,7 +273,7 @@ class TestThrottled:
         assert town.delivered() == {"q-a": 2, "q-b": 1, "q-c": 2}
 
 
-def test_an_event_without_a_type_or_an_id_is_sent_with_empty_attributes(town: Town) -> None:
+def test_an_event_without_a_type_or_an_id_is_sent_with_empty_attributes(town):
     town.routing.put(PutRoute("orders", PATTERN, "desk"))
 
     town.routing.route("orders", {"detail": {"kind": "order"}})
@@ -284,18 +284,18 @@ def test_an_event_without_a_type_or_an_id_is_sent_with_empty_attributes(town: To
 
 
 @pytest.mark.parametrize("call", ["get", "delete"])
-def test_a_name_that_no_route_can_have_is_refused(town: Town, call: str) -> None:
+def test_a_name_that_no_route_can_have_is_refused(town, call):
     with pytest.raises(InvalidRequest, match=r"^route must be 1 to 40 letters"):
         getattr(town.routing, call)("x" * 41)
 
 
 @pytest.mark.parametrize("limit", [0, 1_001])
-def test_a_page_of_routes_has_one_to_a_thousand(town: Town, limit: int) -> None:
+def test_a_page_of_routes_has_one_to_a_thousand(town, limit):
     with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
         town.routing.page(limit=limit)
 
 
-def test_a_note_of_who_waits_is_gone_after_a_day(town: Town) -> None:
+def test_a_note_of_who_waits_is_gone_after_a_day(town):
     town.routing.put(PutRoute("orders", PATTERN, "desk"))
     throttled(town, EVENT, "q-b")
 
@@ -305,7 +305,7 @@ def test_a_note_of_who_waits_is_gone_after_a_day(town: Town) -> None:
     assert town.ports.directory.read_all([where]) == {}
 
 
-def test_more_who_wait_than_a_record_can_name_all_get_the_event_again(town: Town, monkeypatch) -> None:
+def test_more_who_wait_than_a_record_can_name_all_get_the_event_again(town, monkeypatch):
     monkeypatch.setattr("fanin.app.directory.routing.MOST_WAITING", 1)
     town.routing.put(PutRoute("orders", PATTERN, "desk"))
     throttled(town, EVENT, "q-b", "q-c")
@@ -315,7 +315,7 @@ def test_more_who_wait_than_a_record_can_name_all_get_the_event_again(town: Town
     assert town.delivered() == {"q-a": 2, "q-b": 1, "q-c": 1}
 
 
-def test_a_message_carries_the_event_and_what_it_belongs_to(town: Town) -> None:
+def test_a_message_carries_the_event_and_what_it_belongs_to(town):
     # Given an event, repeated; and one with a correlation id
     town.routing.put(PutRoute("orders", PATTERN, "desk", Policy.FIRST))
     mine = {**EVENT, "detail": {**EVENT["detail"], "correlation_id": "mine"}}

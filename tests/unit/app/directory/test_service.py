@@ -9,10 +9,9 @@ from fanin.domain.directory import Register
 from fanin.errors import ChannelRefused, InvalidRequest, NotRegistered, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash
-from tests.unit.app.directory.conftest import Town
 
 
-def test_a_registration_is_there_for_as_long_as_its_lease(town: Town) -> None:
+def test_a_registration_is_there_for_as_long_as_its_lease(town):
     # Given a registration, kept alive once
     town.register("cars", "a", "q1", lease=60)
     town.clock.advance(50_000)
@@ -26,7 +25,7 @@ def test_a_registration_is_there_for_as_long_as_its_lease(town: Town) -> None:
     assert not town.members("cars")
 
 
-def test_a_heartbeat_is_one_write_and_no_look_at_the_queue(town: Town) -> None:
+def test_a_heartbeat_is_one_write_and_no_look_at_the_queue(town):
     town.register("cars", "a", "q1")
     writes = town.accesses.writes.total()
     town.memory.channels.queues.clear()
@@ -34,7 +33,7 @@ def test_a_heartbeat_is_one_write_and_no_look_at_the_queue(town: Town) -> None:
     assert town.accesses.writes.total() == writes + 1
 
 
-def test_the_bus_is_told_of_changes_and_of_no_heartbeat(town: Town) -> None:
+def test_the_bus_is_told_of_changes_and_of_no_heartbeat(town):
     for request in (
         Register("cars", "a", "q1"),
         Register("cars", "a", "q1"),
@@ -56,7 +55,7 @@ def test_the_bus_is_told_of_changes_and_of_no_heartbeat(town: Town) -> None:
     ]
 
 
-def test_deregistering_twice_is_no_error_and_told_once_also_if_an_answer_was_lost(town: Town) -> None:
+def test_deregistering_twice_is_no_error_and_told_once_also_if_an_answer_was_lost(town):
     town.register("cars", "a", "q1")
     LostAnswers(town.memory).lose("directory.put")
 
@@ -64,7 +63,7 @@ def test_deregistering_twice_is_no_error_and_told_once_also_if_an_answer_was_los
     assert not town.directory.deregister("cars", "a")
 
 
-def test_an_end_whose_answer_was_lost_does_not_end_what_came_after_it(town: Town) -> None:
+def test_an_end_whose_answer_was_lost_does_not_end_what_came_after_it(town):
     # Given an instance that comes back while its end is repeated
     town.register("cars", "a", "q1")
     town.clock.advance(1)
@@ -74,7 +73,7 @@ def test_an_end_whose_answer_was_lost_does_not_end_what_came_after_it(town: Town
     assert town.directory.get("cars", "a").channel == "q2"
 
 
-def test_a_registration_whose_answer_was_lost_is_written_once(town: Town) -> None:
+def test_a_registration_whose_answer_was_lost_is_written_once(town):
     town.register("cars", "a", "q1")
     town.memory.directory.changes.clear()
     answers = LostAnswers(town.memory)
@@ -87,7 +86,7 @@ def test_a_registration_whose_answer_was_lost_is_written_once(town: Town) -> Non
     assert len(town.memory.directory.changes) == 1
 
 
-def test_a_registration_whose_answer_was_lost_does_not_undo_what_others_wrote_silently(town: Town) -> None:
+def test_a_registration_whose_answer_was_lost_does_not_undo_what_others_wrote_silently(town):
     """The call is still under way, so it may count as the later one; but then it says so on the bus."""
     town.register("cars", "a", "q1")
     other = Register("cars", "a", "q2", {"colour": "red"})
@@ -99,13 +98,13 @@ def test_a_registration_whose_answer_was_lost_does_not_undo_what_others_wrote_si
     assert town.announced() == [names.INSTANCE_REGISTERED, *[names.INSTANCE_MOVED] * 3]
 
 
-def test_a_queue_that_is_no_channel_writes_nothing(town: Town) -> None:
+def test_a_queue_that_is_no_channel_writes_nothing(town):
     with pytest.raises(ChannelRefused):
         town.register("cars", "a", "elsewhere")
     assert not town.accesses.writes
 
 
-def test_two_who_register_at_once_do_not_lose_a_write(town: Town) -> None:
+def test_two_who_register_at_once_do_not_lose_a_write(town):
     # Given one who registers while another does
     other = DirectoryService(town.ports)
     town.at("directory.put", "before", lambda: None)  # the topic's
@@ -116,7 +115,7 @@ def test_two_who_register_at_once_do_not_lose_a_write(town: Town) -> None:
     assert town.announced() == [names.INSTANCE_REGISTERED, names.INSTANCE_MOVED]
 
 
-def test_who_never_gets_through_is_told_to_try_again(town: Town) -> None:
+def test_who_never_gets_through_is_told_to_try_again(town):
     town.register("cars", "a", "q1")
     other = DirectoryService(town.ports)
 
@@ -134,7 +133,7 @@ def test_who_never_gets_through_is_told_to_try_again(town: Town) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", [1, 2])
-def test_a_crash_at_any_write_heals_by_repeating(town: Town, moment: str, write: int) -> None:
+def test_a_crash_at_any_write_heals_by_repeating(town, moment, write):
     # Given somebody who dies at the first or second write of a registration
     for _ in range(write - 1):
         town.at("directory.put", moment, lambda: None)
@@ -150,19 +149,19 @@ def test_a_crash_at_any_write_heals_by_repeating(town: Town, moment: str, write:
 @pytest.mark.parametrize(
     "detail", [{}, {"topic": "cars", "name": "a"}, {"topic": 1, "name": "a", "channel": "q1"}, [], "text"]
 )
-def test_a_malformed_detail_is_refused(town: Town, detail) -> None:
+def test_a_malformed_detail_is_refused(town, detail):
     with pytest.raises(InvalidRequest):
         town.directory.follow(names.INSTANCE_CREATED, detail)
 
 
-def test_a_fifo_queue_cannot_be_registered(town: Town) -> None:
+def test_a_fifo_queue_cannot_be_registered(town):
     town.memory.channels.queues["q.fifo"] = []
 
     with pytest.raises(ChannelRefused, match="use a standard queue"):
         town.register("cars", "a", "q.fifo")
 
 
-def test_a_row_that_nobody_can_read_spoils_neither_its_topic_nor_its_own_renewal(town: Town) -> None:
+def test_a_row_that_nobody_can_read_spoils_neither_its_topic_nor_its_own_renewal(town):
     # Given such a row between two others
     for name in "ac":
         town.register("cars", name, "q1")
@@ -202,14 +201,14 @@ def test_the_refusal_of_a_registration_names_what_is_wrong(town, request_, messa
 
 
 @pytest.mark.parametrize("limit", [0, 1_001])
-def test_a_page_is_of_a_topic_and_has_one_to_a_thousand(town: Town, limit: int) -> None:
+def test_a_page_is_of_a_topic_and_has_one_to_a_thousand(town, limit):
     with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
         town.directory.page("cars", limit=limit)
     with pytest.raises(InvalidRequest, match=r"^topic must be 1 to 128 letters"):
         town.directory.page("t" * 129)
 
 
-def test_all_events_of_a_stay_have_ids_of_their_own(town: Town) -> None:
+def test_all_events_of_a_stay_have_ids_of_their_own(town):
     # Given an instance that registered, moved twice, and whose row its time to live removed
     for channel in ("q1", "q2", "q1"):
         town.register("cars", "a", channel)
@@ -223,7 +222,7 @@ def test_all_events_of_a_stay_have_ids_of_their_own(town: Town) -> None:
     assert len(set(ids)) == len(ids) == 4
 
 
-def test_an_end_that_is_overtaken_by_a_heartbeat_still_ends_the_registration(town: Town) -> None:
+def test_an_end_that_is_overtaken_by_a_heartbeat_still_ends_the_registration(town):
     town.register("cars", "a", "q1")
     town.at("directory.put", "before", lambda: town.register("cars", "a", "q1", lease=90))
 

@@ -27,7 +27,7 @@ from tests.unit.app.conftest import World
 
 
 @pytest.mark.parametrize("count", [1, 64, 10**6, MAX_COUNT])
-def test_any_number_of_items_is_one_write_and_no_read(world: World, count: int) -> None:
+def test_any_number_of_items_is_one_write_and_no_read(world, count):
     batch, _ = world.batch()
 
     with world.costing(writes=1, reads=0):
@@ -38,7 +38,7 @@ def test_any_number_of_items_is_one_write_and_no_read(world: World, count: int) 
     assert len(group) == count
 
 
-def test_key_gives_up_when_other_producers_always_come_first(world: World) -> None:
+def test_key_gives_up_when_other_producers_always_come_first(world):
     batch, _ = world.batch()
     for _ in range(20):
         world.at("batches.allocate_once", "before", lambda: world.fresh().add(batch.batch_id, 1))
@@ -51,26 +51,26 @@ def test_key_gives_up_when_other_producers_always_come_first(world: World) -> No
 
 class TestRefusal:
     @pytest.mark.parametrize("count", [0, 2**32, True, "5"])
-    def test_of_a_count_that_is_none(self, world: World, count: object) -> None:
+    def test_of_a_count_that_is_none(self, world, count):
         batch, _ = world.batch()
 
         with world.refusing(InvalidRequest, "count must be a whole number from 1 to 4294967295"):
             world.ledger.add(batch.batch_id, count)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
-    def test_of_a_key_that_is_none(self, world: World, key: object) -> None:
+    def test_of_a_key_that_is_none(self, world, key):
         batch, _ = world.batch()
 
         with world.refusing(InvalidRequest, r"^Idempotency-Key must be text of 1 to 256 characters"):
             world.ledger.add(batch.batch_id, 1, key=key)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("batch_id", [-1, 2**53, "5", None])
-    def test_of_what_is_no_batch_id(self, world: World, batch_id: object) -> None:
+    def test_of_what_is_no_batch_id(self, world, batch_id):
         with pytest.raises(InvalidRequest, match=r"^batch_id must be a whole number from 0 to"):
             world.ledger.add(batch_id, 1)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("key", [None, "k"])
-    def test_of_a_batch_past_its_lifetime(self, world: World, key: str | None) -> None:
+    def test_of_a_batch_past_its_lifetime(self, world, key):
         batch, _ = world.batch()
         world.clock.at = batch.expires_at * 1000
 
@@ -78,7 +78,7 @@ class TestRefusal:
             world.ledger.add(batch.batch_id, 1, key=key)
 
     @pytest.mark.parametrize("key", [None, "k"])
-    def test_of_more_items_than_a_batch_can_hold(self, world: World, key: str | None) -> None:
+    def test_of_more_items_than_a_batch_can_hold(self, world, key):
         # Given a batch with room for less than the largest group
         batch, _ = world.batch()
         for _ in range(MAX_ITEMS // MAX_COUNT):
@@ -92,7 +92,7 @@ class TestRefusal:
 
     @pytest.mark.parametrize("batch_id", [0, 5])
     @pytest.mark.parametrize("key", [None, "k"])
-    def test_of_an_unknown_batch(self, world: World, key: str | None, batch_id: int) -> None:
+    def test_of_an_unknown_batch(self, world, key, batch_id):
         with pytest.raises(BatchNotFound):
             world.ledger.add(batch_id, 1, key=key)
 
@@ -100,7 +100,7 @@ class TestRefusal:
 
 
 class TestByItem:
-    def test_adds_once_under_its_own_key_and_costs_two_reads(self, world: World) -> None:
+    def test_adds_once_under_its_own_key_and_costs_two_reads(self, world):
         batch, (group,) = world.batch(2)
         world.ledger.close(batch.batch_id, when=CloseWhen.DRAINED)
 
@@ -113,7 +113,7 @@ class TestByItem:
         assert other != added
         assert world.row(batch).items == 8
 
-    def test_is_told_that_a_note_says_all_was_sent(self, world: World) -> None:
+    def test_is_told_that_a_note_says_all_was_sent(self, world):
         batch, (group,) = world.batch(1)
         world.ledger.add(batch.batch_id, 3, item=group[0])
         world.ports.parts.put_sent(batch.batch_id, SentRow("queue", 1, 3, 0, 0), expires_at=1)
@@ -123,7 +123,7 @@ class TestByItem:
         assert not part.sent
         assert world.ledger.add(batch.batch_id, 3, item=group[0]).sent
 
-    def test_is_refused_once_the_item_is_done_or_the_batch_has_ended(self, world: World) -> None:
+    def test_is_refused_once_the_item_is_done_or_the_batch_has_ended(self, world):
         batch, (group,) = world.batch(2)
         world.ledger.close(batch.batch_id, when=CloseWhen.DRAINED)
         world.ledger.mark([group[0]]).whole()
@@ -138,7 +138,7 @@ class TestByItem:
 
         assert world.row(batch).items == 2
 
-    def test_is_refused_for_another_batch_and_a_forged_item(self, world: World) -> None:
+    def test_is_refused_for_another_batch_and_a_forged_item(self, world):
         batch, (group,) = world.batch(1)
         other, _ = world.batch(1)
 
@@ -149,7 +149,7 @@ class TestByItem:
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-def test_a_batch_takes_no_more_than_its_most_items(world: World, key: str | None) -> None:
+def test_a_batch_takes_no_more_than_its_most_items(world, key):
     batch, _ = world.batch(3, max_items=5)
 
     with pytest.raises(MaxItemsReached, match="has 3 items and takes 5 in all, so 3 more do not fit"):
@@ -161,7 +161,7 @@ def test_a_batch_takes_no_more_than_its_most_items(world: World, key: str | None
 
 class TestBounded:
     @pytest.mark.parametrize("key", [None, "k"])
-    def test_counts_what_is_pending_before_it_refuses(self, world: World, key: str | None) -> None:
+    def test_counts_what_is_pending_before_it_refuses(self, world, key):
         # Given a full batch, of which consumers have done some, singly and as a range
         batch, (group,) = world.batch(20, limit=20)
         world.ledger.mark([group[3], group[9]]).whole()
@@ -174,7 +174,7 @@ class TestBounded:
         with pytest.raises(LimitReached, match="20 items pending"):
             world.ledger.add(batch.batch_id, 1)
 
-    def test_refuses_for_good_what_can_never_fit(self, world: World) -> None:
+    def test_refuses_for_good_what_can_never_fit(self, world):
         batch, _ = world.batch(limit=10)
 
         with pytest.raises(InvalidRequest, match="never fit"):
@@ -184,8 +184,8 @@ class TestBounded:
             world.ledger.add(batch.batch_id, 10)
 
     def test_the_count_may_read_a_word_on_every_level_for_each_item_of_the_largest_limit(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, world, monkeypatch
+    ):
         """Else a batch of scattered items would be taken for a full one."""
         batch, _ = world.batch(10, limit=10)
         finish, budgets = Walk.finish, list[int]()
@@ -201,7 +201,7 @@ class TestBounded:
         (budget,) = budgets
         assert budget >= limits.MAX_LIMIT * (Tree().root_level(MAX_ITEMS) + 1)
 
-    def test_a_count_is_not_stored_when_another_producer_came_between(self, world: World) -> None:
+    def test_a_count_is_not_stored_when_another_producer_came_between(self, world):
         # Given a full batch with two items done
         batch, (group,) = world.batch(10, limit=10)
         world.ledger.mark(list(group[:2])).whole()
@@ -215,7 +215,7 @@ class TestBounded:
         assert world.row(batch).items == 12
 
 
-def test_processes_that_see_a_batch_once_keep_it_alive(world: World) -> None:
+def test_processes_that_see_a_batch_once_keep_it_alive(world):
     # Given producers that come and go, such as short-lived functions
     batch, _ = world.batch(idle_ttl=1_000)
     for _ in range(10):
@@ -241,7 +241,7 @@ def flags(found: list[KeyedItem]) -> list[str]:
     return [" ".join(name for name in names if getattr(one, name)) for one in found]
 
 
-def test_a_key_is_one_item_also_in_one_call_and_a_done_one_says_so(world: World) -> None:
+def test_a_key_is_one_item_also_in_one_call_and_a_done_one_says_so(world):
     batch, _ = world.batch()
 
     first = add(world, batch.batch_id, "a", "b", "a")
@@ -258,7 +258,7 @@ def test_a_key_is_one_item_also_in_one_call_and_a_done_one_says_so(world: World)
         world.ledger.find_key(batch.batch_id, key_of_item="d")
 
 
-def test_the_first_payload_of_a_key_stays_and_the_next_is_told(world: World) -> None:
+def test_the_first_payload_of_a_key_stays_and_the_next_is_told(world):
     batch, _ = world.batch()
 
     first = add(world, batch.batch_id, ItemKey("a", "1"), ItemKey("a", "2"))
@@ -268,7 +268,7 @@ def test_the_first_payload_of_a_key_stays_and_the_next_is_told(world: World) -> 
     assert [flags(one) for one in again] == [["differs"], ["send"]]
 
 
-def test_an_item_sends_what_it_has_added_until_a_note_says_so_and_nothing_of_others(world: World) -> None:
+def test_an_item_sends_what_it_has_added_until_a_note_says_so_and_nothing_of_others(world):
     batch, (group,) = world.batch(2)
     world.ledger.close(batch.batch_id, when=CloseWhen.DRAINED)
 
@@ -282,7 +282,7 @@ def test_an_item_sends_what_it_has_added_until_a_note_says_so_and_nothing_of_oth
         world.ledger.add_keys(batch.batch_id, [ItemKey("a")], item=group[0])
 
 
-def test_costs_a_row_a_key_and_two_for_all(world: World) -> None:
+def test_costs_a_row_a_key_and_two_for_all(world):
     batch, _ = world.batch()
     keys = [ItemKey(str(n)) for n in range(MAX_KEYS)]
 
@@ -292,7 +292,7 @@ def test_costs_a_row_a_key_and_two_for_all(world: World) -> None:
         world.ledger.add_keys(batch.batch_id, keys)
 
 
-def test_keys_that_another_adds_at_the_same_moment_are_found(world: World) -> None:
+def test_keys_that_another_adds_at_the_same_moment_are_found(world):
     batch, _ = world.batch()
     world.at("batches.allocate_keys", "before", lambda: add(world, batch.batch_id, "a", "x"))
 
@@ -302,7 +302,7 @@ def test_keys_that_another_adds_at_the_same_moment_are_found(world: World) -> No
     assert world.row(batch).items == 3
 
 
-def test_new_keys_are_refused_where_items_are_and_known_ones_never(world: World) -> None:
+def test_new_keys_are_refused_where_items_are_and_known_ones_never(world):
     closed, _ = world.batch()
     capped, _ = world.batch(max_items=2)
     bounded, _ = world.batch(limit=2)
@@ -318,21 +318,21 @@ def test_new_keys_are_refused_where_items_are_and_known_ones_never(world: World)
 
 
 @pytest.mark.parametrize("key", [None, 5, "", "k" * (MAX_KEY + 1), "ж" * (MAX_KEY // 2) + "k", "\ud800"])
-def test_what_is_no_key_is_refused(world: World, key: object) -> None:
+def test_what_is_no_key_is_refused(world, key):
     batch, _ = world.batch()
 
     with world.refusing(InvalidRequest, "the key of an item"):
         world.ledger.add_keys(batch.batch_id, [ItemKey("a"), ItemKey(key)])  # type: ignore[arg-type]
 
 
-def test_an_estimated_batch_has_no_keys(world: World) -> None:
+def test_an_estimated_batch_has_no_keys(world):
     batch, _ = world.batch(mode=Mode.ESTIMATED)
 
     with world.refusing(InvalidRequest, "is estimated and knows no items"):
         world.ledger.add_keys(batch.batch_id, [ItemKey("a")])
 
 
-def test_what_is_missing_and_what_failed_has_its_key(world: World) -> None:
+def test_what_is_missing_and_what_failed_has_its_key(world):
     batch, (_,) = world.batch(1)
     found = add(world, batch.batch_id, "a", "b", "c")
     world.ledger.mark([Failure(found[1].item, "no")]).whole()
@@ -344,7 +344,7 @@ def test_what_is_missing_and_what_failed_has_its_key(world: World) -> None:
     assert failure.key == "b"
 
 
-def test_the_member_of_an_enumeration_is_the_key_that_is_its_value(world: World) -> None:
+def test_the_member_of_an_enumeration_is_the_key_that_is_its_value(world):
     class Page(str, Enum):  # noqa: UP042 - as users write it, str() of which is not its value
         START = "/"
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -38,7 +37,7 @@ def never_used(world: World, item: str, state: State = State.ORPHANED, *, partia
     return ghost
 
 
-def test_removed_an_end_is_announced_in_full_after_its_batch_was_removed(world: World) -> None:
+def test_removed_an_end_is_announced_in_full_after_its_batch_was_removed(world):
     # Given a batch with a done, a failed and a missing item, removed before its end was announced
     batch, (group,) = world.batch(3)
     world.ledger.mark([group[0]]).whole()
@@ -57,7 +56,7 @@ class TestParent:
     """A nested batch marks an item of another when it ends."""
 
     @pytest.mark.parametrize("missing", [(), (3,)])
-    def test_is_acknowledged_by_a_completion_be_it_partial(self, world: World, missing: list[int]) -> None:
+    def test_is_acknowledged_by_a_completion_be_it_partial(self, world, missing):
         parent, (group,) = world.batch(1, closed=True)
         child, _ = world.batch(
             *missing,
@@ -85,8 +84,8 @@ class TestParent:
         ],
     )
     def test_is_failed_by_a_complete_child_with_more_failures_than_are_tolerated(
-        self, world: World, of_parent: dict[str, Any], of_child: dict[str, Any], fails: bool
-    ) -> None:
+        self, world, of_parent, of_child, fails
+    ):
         # Given a child of four items, of which two fail
         parent, (group,) = world.batch(1, closed=True, **of_parent)
         child, (items,) = world.batch(4, closed=True, parent_item=group[0], **of_child)
@@ -135,7 +134,7 @@ class TestParent:
         (failed,) = world.ledger.failures(parent.batch_id).failures
         assert failed.reason == f"batch {first.batch_id} did not complete, nor was it tried again"
 
-    def test_is_marked_by_a_child_whose_note_has_expired(self, world: World) -> None:
+    def test_is_marked_by_a_child_whose_note_has_expired(self, world):
         parent, (group,) = world.batch(1, closed=True)
         child, _ = world.batch(parent_item=group[0], closed=True)
         world.memory.batches._children.clear()
@@ -145,7 +144,7 @@ class TestParent:
         assert world.row(parent).state is State.COMPLETE
 
     @pytest.mark.parametrize("deleted", [False, True])
-    def test_that_is_gone_does_not_keep_the_event_back(self, world: World, *, deleted: bool) -> None:
+    def test_that_is_gone_does_not_keep_the_event_back(self, world, *, deleted):
         parent, (group,) = world.batch(1, lifetime=60)
         child, _ = world.batch(parent_item=group[0], closed=True)
         world.clock.at = parent.expires_at * 1000
@@ -154,7 +153,7 @@ class TestParent:
 
         assert announced(world, child).id == f"{child.batch_id}.complete"
 
-    def test_is_left_alone_if_no_child_was_ever_used(self, world: World) -> None:
+    def test_is_left_alone_if_no_child_was_ever_used(self, world):
         parent, (group,) = world.batch(1, closed=True)
         for _ in range(2):
             announced(world, never_used(world, group[0]))
@@ -184,7 +183,7 @@ class TestSteps:
         return world.row(frame), parent
 
     @pytest.mark.parametrize("broken", ["words.clear", "timers.clear", "events.publish", "channels.send"])
-    def test_one_that_fails_holds_up_no_other_and_is_an_error(self, world: World, broken: str) -> None:
+    def test_one_that_fails_holds_up_no_other_and_is_an_error(self, world, broken):
         frame, parent = self.given(world)
         told: list[Batch] = []
 
@@ -207,7 +206,7 @@ class TestSteps:
         }
         assert [step for step, done in happened.items() if not done] == [broken]
 
-    def test_several_that_fail_are_raised_together(self, world: World) -> None:
+    def test_several_that_fail_are_raised_together(self, world):
         frame, _ = self.given(world)
         for call in ("timers.clear", "events.publish"):
             world.raise_at(call, "before", ValueError())
@@ -217,7 +216,7 @@ class TestSteps:
 
         assert len(raised.value.exceptions) == 2
 
-    def test_what_follows_from_an_end_comes_after_its_event(self, world: World) -> None:
+    def test_what_follows_from_an_end_comes_after_its_event(self, world):
         frame, _ = self.given(world)
         published: list[int] = []
 
@@ -230,7 +229,7 @@ class TestSteps:
 
 
 class TestTotals:
-    def test_a_sum_that_is_larger_than_a_value_may_be_is_handed_over_all_the_same(self, world: World) -> None:
+    def test_a_sum_that_is_larger_than_a_value_may_be_is_handed_over_all_the_same(self, world):
         # Given a child whose sum is beyond what an item may bring
         parent, (group,) = world.batch(1, closed=True, totals=("rows",))
         child, (items,) = world.batch(3, closed=True, totals=("rows", "cents"), parent_item=group[0])
@@ -243,7 +242,7 @@ class TestTotals:
         row = world.row(parent)
         assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 3 * 2**53}, True)
 
-    def test_a_child_with_failures_brings_its_sums(self, world: World) -> None:
+    def test_a_child_with_failures_brings_its_sums(self, world):
         parent, (group,) = world.batch(1, closed=True, totals=("rows",))
         child, (items,) = world.batch(2, closed=True, totals=("rows",), parent_item=group[0])
         world.ledger.mark(
@@ -269,7 +268,7 @@ class TestTotals:
             assert (row.state, row.totals_exact) == (State.COMPLETE, False)
             assert row.totals == {"rows": 40 if options else 0}
 
-    def test_a_child_that_did_not_complete_brings_nothing(self, world: World) -> None:
+    def test_a_child_that_did_not_complete_brings_nothing(self, world):
         parent, (group,) = world.batch(1, closed=True, totals=("rows",))
         child, (items,) = world.batch(3, totals=("rows",), parent_item=group[0])
         world.ledger.mark([Done(items[0], {"rows": 5})]).whole()
@@ -283,7 +282,7 @@ class TestTotals:
 
 
 class TestEvent:
-    def test_tells_of_a_completion(self, world: World) -> None:
+    def test_tells_of_a_completion(self, world):
         batch, (group,) = world.batch(3, user_key="mine", metadata={"a": "b"}, closed=True)
         world.ledger.mark(list(group)).whole()
 
@@ -340,7 +339,7 @@ class TestEvent:
         assert spans(event) == [[i, i + 1] for i in range(1, 200, 2)]
         assert detail["missing_more"] is True
 
-    def test_counts_a_hundred_pages_of_failures_at_most(self, world: World) -> None:
+    def test_counts_a_hundred_pages_of_failures_at_most(self, world):
         """A huge batch may have millions; its event must not wait until all are read."""
         batch, _ = world.batch(1)
         world.ledger.cancel(batch.batch_id)

@@ -13,7 +13,7 @@ from fanin.errors import BatchNotFound, InvalidRequest, RequestTooLarge
 from tests.unit.app.conftest import Crash, World
 
 
-def test_tell_who_was_first(world: World) -> None:
+def test_tell_who_was_first(world):
     batch, (group,) = world.batch(40)
     world.ledger.mark([group[0], group[1]]).whole()
 
@@ -31,14 +31,14 @@ def test_tell_who_was_first(world: World) -> None:
     assert world.fresh().clear(marks) == [BitsCleared(batch.batch_id, State.OPEN, duplicates=7)]
 
 
-def test_a_word_is_one_write_and_parents_are_coalesced(world: World) -> None:
+def test_a_word_is_one_write_and_parents_are_coalesced(world):
     batch, _ = world.batch(40)
 
     with world.costing(writes=6):  # four words, their parent, and its parent
         world.ledger.clear({batch.batch_id: [Bits(0, number, 0b1111) for number in range(4)]})
 
 
-def test_a_word_that_is_named_twice_is_marked_for_both_in_one_write(world: World) -> None:
+def test_a_word_that_is_named_twice_is_marked_for_both_in_one_write(world):
     batch, _ = world.batch(40)
 
     with world.costing(writes=1):
@@ -48,7 +48,7 @@ def test_a_word_that_is_named_twice_is_marked_for_both_in_one_write(world: World
     assert world.ledger.pending(batch.batch_id, 0, 4) == {3}
 
 
-def test_are_activity(world: World) -> None:
+def test_are_activity(world):
     batch, _ = world.batch(40)
     world.clock.advance(batch.open_idle_ttl * 900)
 
@@ -58,7 +58,7 @@ def test_are_activity(world: World) -> None:
     assert world.fresh().reap().orphaned == 0
 
 
-def test_of_several_batches_are_one_call(world: World) -> None:
+def test_of_several_batches_are_one_call(world):
     (one, _), (two, _) = world.batch(4, closed=True), world.batch(3)
 
     told = world.ledger.clear({one.batch_id: [Bits(0, 0, 0b1111)], two.batch_id: [Bits(0, 0, 0b001)]})
@@ -83,7 +83,7 @@ def test_of_several_batches_are_one_call(world: World) -> None:
         Bits(-1, 0, 0b1),
     ],
 )
-def test_a_bit_that_does_not_exist_refuses_the_call(world: World, mark: Bits) -> None:
+def test_a_bit_that_does_not_exist_refuses_the_call(world, mark):
     # Given ten items, so that the third word has two
     batch, _ = world.batch(10)
 
@@ -91,7 +91,7 @@ def test_a_bit_that_does_not_exist_refuses_the_call(world: World, mark: Bits) ->
         world.ledger.clear({batch.batch_id: [Bits(0, 0, 0b1), mark]})
 
 
-def test_items_that_another_process_added_are_looked_for(world: World) -> None:
+def test_items_that_another_process_added_are_looked_for(world):
     batch, _ = world.batch(4)
     world.fresh().add(batch.batch_id, 4)
 
@@ -100,7 +100,7 @@ def test_items_that_another_process_added_are_looked_for(world: World) -> None:
     assert told.first == 4
 
 
-def test_a_batch_that_ended_is_left_alone(world: World) -> None:
+def test_a_batch_that_ended_is_left_alone(world):
     # Given a batch that is done, one that is cancelled, and one that ended as complete without its items
     (done, (group,)), (cancelled, _) = world.batch(3, closed=True), world.batch(3)
     partial, _ = world.batch(3, deadline=world.clock.at + 1, on_deadline=OnDeadline.COMPLETE)
@@ -121,7 +121,7 @@ def test_a_batch_that_ended_is_left_alone(world: World) -> None:
     ]
 
 
-def test_what_cannot_be_marked_is_refused(world: World) -> None:
+def test_what_cannot_be_marked_is_refused(world):
     estimated, _ = world.batch(3, mode=Mode.ESTIMATED)
 
     with pytest.raises(InvalidRequest, match="estimated"):
@@ -137,7 +137,7 @@ def test_what_cannot_be_marked_is_refused(world: World) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("step", range(6))
-def test_a_repeat_after_a_crash_at_any_write_completes(step: int, moment: str) -> None:
+def test_a_repeat_after_a_crash_at_any_write_completes(step, moment):
     # Given a closed batch of which a process marks everything, and dies at its n-th write
     world = World()
     batch, _ = world.batch(15, closed=True)
@@ -157,7 +157,7 @@ def test_a_repeat_after_a_crash_at_any_write_completes(step: int, moment: str) -
 class TestResults:
     """What items bring to the totals of their batch, whose items are named by their ordinals."""
 
-    def test_count_with_the_write_that_clears_the_bit_of_their_item(self, world: World) -> None:
+    def test_count_with_the_write_that_clears_the_bit_of_their_item(self, world):
         # Given a batch of 20 items with totals, of which item 1 was acknowledged before
         batch, (group,) = world.batch(20, closed=True, totals=("rows", "cents"))
         world.ledger.mark([Done(group[1], {"rows": 100})]).whole()
@@ -196,7 +196,7 @@ class TestResults:
         with world.refusing(InvalidRequest, why):
             world.ledger.clear({batch.batch_id: [Bits(0, 0, 0b1)]}, values={batch.batch_id: values})
 
-    def test_of_a_batch_without_marks_or_totals_refuse_the_call(self, world: World) -> None:
+    def test_of_a_batch_without_marks_or_totals_refuse_the_call(self, world):
         one, _ = world.batch(4)
         other, _ = world.batch(4, totals=("rows",))
 

@@ -20,7 +20,7 @@ from fanin.errors import FailureNotFound, InvalidRequest, Throttled
 from tests.unit.app.conftest import World
 
 
-def test_one_that_has_not_failed_is_not_found(world: World) -> None:
+def test_one_that_has_not_failed_is_not_found(world):
     batch, (group,) = world.batch(3)
     world.ledger.mark([group[0]]).whole()
     world.ledger.mark([Failure(group[0], "too late", KeptMessage("body"))]).whole()
@@ -32,7 +32,7 @@ def test_one_that_has_not_failed_is_not_found(world: World) -> None:
         world.ledger.failure(batch.batch_id, -1)
 
 
-def test_failures_say_which_redrive_took_them(world: World) -> None:
+def test_failures_say_which_redrive_took_them(world):
     batch, (group,) = world.batch(3)
     world.ledger.mark([Failure(group[0], "a"), Failure(group[1], "b")]).whole()
 
@@ -44,7 +44,7 @@ def test_failures_say_which_redrive_took_them(world: World) -> None:
     assert [one.redriven for one in page.failures] == [None, "r1"]
 
 
-def test_reasons_that_are_alike_are_counted_together_the_most_frequent_first(world: World) -> None:
+def test_reasons_that_are_alike_are_counted_together_the_most_frequent_first(world):
     # Given three failures of one kind, of which one message was kept, and one of another
     batch, (group,) = world.batch(9)
     world.ledger.mark([Failure(group[3], "torn"), Failure(group[1], "row 7 has no 'price'")]).whole()
@@ -66,7 +66,7 @@ def test_reasons_that_are_alike_are_counted_together_the_most_frequent_first(wor
     assert (other.error, other.failed, other.first) == ("torn", 1, 3)
 
 
-def test_a_call_reads_a_part_and_the_parts_add_up(world: World) -> None:
+def test_a_call_reads_a_part_and_the_parts_add_up(world):
     ledger = LedgerService(world.ports, rows=5)  # the batch, two notes, their word, and no further note
     batch, (group,) = world.batch(9)
     world.ledger.mark([Failure(group[n], "torn" if n % 2 else f"row {n}") for n in range(5)]).whole()
@@ -90,7 +90,7 @@ def failed(world: World, batch: Batch, *, exact: bool = False) -> tuple[int, boo
 
 
 class TestStatus:
-    def test_of_a_complete_batch_stands_in_its_row(self, world: World) -> None:
+    def test_of_a_complete_batch_stands_in_its_row(self, world):
         # Given 64 items, 5 of them failed in words that were finished by others
         batch, (group,) = world.batch(64, closed=True)
         world.fail(*(group[n] for n in (0, 1, 17, 33, 63)))
@@ -102,13 +102,13 @@ class TestStatus:
         assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, 5, False)
         assert world.accesses.reads.total() == 1
 
-    def test_of_a_large_running_batch_counts_few_failures_by_their_notes(self, world: World) -> None:
+    def test_of_a_large_running_batch_counts_few_failures_by_their_notes(self, world):
         batch, (group,) = world.batch(4**5)
         world.fail(*(group[n] for n in range(0, 30, 3)))
 
         assert failed(world, batch) == (10, False)
 
-    def test_of_a_large_running_batch_is_a_lower_bound_where_many_failed(self, world: World) -> None:
+    def test_of_a_large_running_batch_is_a_lower_bound_where_many_failed(self, world):
         # Given 100 failures in words that are not finished, and 16 in a part that is
         batch, (group,) = world.batch(4**5)
         world.fail(*(group[n] for n in range(256, 656, 4)))
@@ -122,7 +122,7 @@ class TestStatus:
         assert world.accesses.reads.total() <= 67
         assert failed(world, batch, exact=True) == (116, False)
 
-    def test_a_note_whose_item_succeeded_is_not_counted(self, world: World) -> None:
+    def test_a_note_whose_item_succeeded_is_not_counted(self, world):
         """A process may die between the note and the mark; then another marks the item as done."""
         batch, (group,) = world.batch(4**5)
         note = FailureRow(0, group[0], "died")
@@ -132,21 +132,21 @@ class TestStatus:
 
         assert failed(world, batch) == (1, False)
 
-    def test_of_an_estimated_batch_are_the_notes(self, world: World) -> None:
+    def test_of_an_estimated_batch_are_the_notes(self, world):
         batch, (group,) = world.batch(64, mode=Mode.ESTIMATED)
         world.fail(group[0], group[9])
         world.fail(group[0])
 
         assert failed(world, batch) == (2, False)
 
-    def test_is_never_less_than_its_row_says(self, world: World) -> None:
+    def test_is_never_less_than_its_row_says(self, world):
         batch, (group,) = world.batch(64)
         world.fail(group[0])
         row = replace(batch, failed=7, failed_more=True)
 
         assert Failed(world.ports).counted(row, Tally(whole=False), budget=0).failed == 7
 
-    def test_counts_in_one_word_and_in_the_words_below_the_root(self, world: World) -> None:
+    def test_counts_in_one_word_and_in_the_words_below_the_root(self, world):
         small, (few,) = world.batch(4)
         large, (many,) = world.batch(16)
         world.fail(few[0], few[2], many[0], many[1], many[5], many[15])
@@ -158,7 +158,7 @@ class TestStatus:
 class TestAtTheEnd:
     """What a batch is written as complete with, when a range was marked from above."""
 
-    def test_a_word_that_is_throttled_is_tried_again_with_the_end(self, world: World) -> None:
+    def test_a_word_that_is_throttled_is_tried_again_with_the_end(self, world):
         batch, (group,) = world.batch(64, closed=True)
         note = FailureRow(9, group[9], "slow")
         world.ports.parts.put_failures(batch.batch_id, [note], expires_at=batch.expires_at)
@@ -168,7 +168,7 @@ class TestAtTheEnd:
         assert list(world.ledger.mark([ItemRange(group.prefix)]).left) == [0]
         assert world.ledger.mark([ItemRange(group.prefix)]).whole()[0].complete
 
-    def test_a_note_whose_item_is_pending_on_its_own_level_is_done_and_not_failed(self, world: World) -> None:
+    def test_a_note_whose_item_is_pending_on_its_own_level_is_done_and_not_failed(self, world):
         # Given notes of two items, of which one has failed, and a range over both
         batch, (group,) = world.batch(64, closed=True)
         world.fail(group[5])
@@ -183,7 +183,7 @@ class TestAtTheEnd:
 
 
 @pytest.mark.parametrize("state", [State.OPEN, State.COMPLETE])
-def test_list_tells_what_the_root_knows_in_one_read_a_live_batch(world: World, state: State) -> None:
+def test_list_tells_what_the_root_knows_in_one_read_a_live_batch(world, state):
     # Given three batches with two failures each, whose items are all done
     batches = [world.batch(64, closed=state is State.COMPLETE) for _ in range(3)]
     for _, (group,) in batches:
@@ -228,7 +228,7 @@ def holding(world: World, size: int, *, closed: bool = True) -> tuple[Batch, Gro
 
 
 class TestFailing:
-    def test_an_item_stays_pending_and_the_receipt_says_so(self, world: World) -> None:
+    def test_an_item_stays_pending_and_the_receipt_says_so(self, world):
         # Given a batch that holds, with an item that is done
         batch, group = holding(world, 4)
         world.ledger.mark([group[0]]).whole()
@@ -242,7 +242,7 @@ class TestFailing:
         progress = world.ledger.status(batch.batch_id, exact=True)
         assert (progress.done_min, progress.batch.failed, progress.batch.held) == (1, 0, 2)
 
-    def test_a_range_far_above_ends_the_hold_too(self, world: World) -> None:
+    def test_a_range_far_above_ends_the_hold_too(self, world):
         batch, group = holding(world, 64)
         world.fail(group[5])
         world.ledger.mark([ItemRange(group.prefix, 0, 16)]).whole()
@@ -254,7 +254,7 @@ class TestFailing:
 
 
 class TestCounting:
-    def test_is_exact_within_its_reads_and_a_lower_bound_beyond(self, world: World) -> None:
+    def test_is_exact_within_its_reads_and_a_lower_bound_beyond(self, world):
         batch, group = holding(world, 64)
         world.fail(*group[0:40])
 
@@ -263,7 +263,7 @@ class TestCounting:
         assert held(world, batch, exact=True) == (40, False)
 
     @pytest.mark.parametrize("apart", [1, 3, 64, 997])
-    def test_a_status_reads_no_more_rows_than_that_of_another_batch(self, apart: int) -> None:
+    def test_a_status_reads_no_more_rows_than_that_of_another_batch(self, apart):
         # Given a large batch that holds failures near each other or far apart, some of them released
         world = World(64)
         batch, group = holding(world, 300_000)
@@ -281,7 +281,7 @@ class TestCounting:
         assert progress.batch.held <= exact.batch.held
         assert progress.done_min <= exact.done_min <= progress.done_max
 
-    def test_costs_a_batch_that_holds_nothing_no_read(self, world: World) -> None:
+    def test_costs_a_batch_that_holds_nothing_no_read(self, world):
         def reads(**request: object) -> int:
             batch, (group,) = world.batch(16, **request)
             world.ledger.mark([group[0]]).whole()
@@ -292,7 +292,7 @@ class TestCounting:
         assert reads() < reads(on_failure=HOLD)
         assert "parts.redriven" not in world.accesses.reads
 
-    def test_a_listing_of_failures_tells_held_from_failed(self, world: World) -> None:
+    def test_a_listing_of_failures_tells_held_from_failed(self, world):
         batch, group = holding(world, 8)
         world.fail(*group[0:4])
         world.ledger.release(batch.batch_id)
@@ -303,7 +303,7 @@ class TestCounting:
 
         assert [(one.ordinal, one.held) for one in listed] == [(n, False) for n in range(4)] + [(5, True)]
 
-    def test_a_brief_status_reads_the_row_alone(self, world: World) -> None:
+    def test_a_brief_status_reads_the_row_alone(self, world):
         batch, group = holding(world, 64)
         world.fail(group[0])
         world.accesses.reads.clear()
@@ -315,7 +315,7 @@ class TestCounting:
 
 
 @pytest.mark.parametrize("action", OnDeadline)
-def test_ends_a_deadline_ends_it_and_the_event_says_what_is_held(world: World, action: OnDeadline) -> None:
+def test_ends_a_deadline_ends_it_and_the_event_says_what_is_held(world, action):
     batch, (group,) = world.batch(
         3, closed=True, on_failure=HOLD, deadline=world.clock.at + 1_000, on_deadline=action
     )
@@ -332,7 +332,7 @@ def test_ends_a_deadline_ends_it_and_the_event_says_what_is_held(world: World, a
     assert (detail["failed"], detail["failures"]) == (0, [])
 
 
-def test_only_a_plain_batch_that_knows_its_items_can_hold(world: World) -> None:
+def test_only_a_plain_batch_that_knows_its_items_can_hold(world):
     with pytest.raises(InvalidRequest, match=r'on_failure="hold" needs to know which items failed'):
         world.ledger.open(OpenBatch(mode=Mode.ESTIMATED, on_failure=HOLD))
     with pytest.raises(InvalidRequest, match="is for plain batches, not for a buffer"):
@@ -342,7 +342,7 @@ def test_only_a_plain_batch_that_knows_its_items_can_hold(world: World) -> None:
 # Held items are given up: in pages, once, and by whoever is first.
 
 
-def test_what_is_released_has_failed_and_the_batch_completes(world: World) -> None:
+def test_what_is_released_has_failed_and_the_batch_completes(world):
     batch, (group,) = world.batch(20, closed=True, on_failure=HOLD)
     world.fail(*group[0:5])
     world.ledger.mark(list(group[5:20])).whole()
@@ -354,7 +354,7 @@ def test_what_is_released_has_failed_and_the_batch_completes(world: World) -> No
     assert (row.failed, row.failed_more, released.batch.held) == (5, False, 0)
 
 
-def test_only_what_is_selected_and_held(world: World) -> None:
+def test_only_what_is_selected_and_held(world):
     batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
     world.fail(*group[0:4], reason="row 1 has no price")
     world.fail(*group[4:8], reason="no customer 7")
@@ -370,7 +370,7 @@ def test_only_what_is_selected_and_held(world: World) -> None:
     assert world.ledger.failed_among(batch.batch_id, range(16)) == {2, 3, 5}
 
 
-def test_pages_with_a_cursor(world: World) -> None:
+def test_pages_with_a_cursor(world):
     batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
     world.fail(*group[0:5])
     release = LedgerService(world.ports, rows=AROUND + READS + 10)
@@ -388,7 +388,7 @@ def test_pages_with_a_cursor(world: World) -> None:
 
 @pytest.mark.parametrize("call", ["words.clear", "batches.end"])
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_repeat_after_a_crash_goes_on(world: World, call: str, moment: str) -> None:
+def test_a_repeat_after_a_crash_goes_on(world, call, moment):
     batch, (group,) = world.batch(5, closed=True, on_failure=HOLD)
     world.fail(*group)
     with world.dying(call, moment):
@@ -401,7 +401,7 @@ def test_a_repeat_after_a_crash_goes_on(world: World, call: str, moment: str) ->
     assert (world.row(batch).state, world.row(batch).failed) == (State.COMPLETE, 5)
 
 
-def test_a_batch_that_holds_nothing_and_an_empty_range_are_refused(world: World) -> None:
+def test_a_batch_that_holds_nothing_and_an_empty_range_are_refused(world):
     batch, _ = world.batch(1)
     with pytest.raises(InvalidRequest, match="holds no items: an item that fails in it is done"):
         world.ledger.release(batch.batch_id)
@@ -409,7 +409,7 @@ def test_a_batch_that_holds_nothing_and_an_empty_range_are_refused(world: World)
         world.ledger.release(0, Selection(ranges=[OrdinalRange(2, 2)]))
 
 
-def test_what_a_held_failure_brought_is_added_when_it_is_released(world: World) -> None:
+def test_what_a_held_failure_brought_is_added_when_it_is_released(world):
     # Given failures with values, of which the second of an item is the one that is held
     batch, (group,) = world.batch(70, closed=True, on_failure=HOLD, totals=("rows", "cents"))
     world.ledger.mark([Failure(group[0], "no price", totals={"rows": 1})]).whole()
@@ -429,7 +429,7 @@ def test_what_a_held_failure_brought_is_added_when_it_is_released(world: World) 
     assert (row.totals, row.totals_exact) == ({"rows": 105, "cents": 0}, True)
 
 
-def test_a_release_is_activity(world: World) -> None:
+def test_a_release_is_activity(world):
     batch, (group,) = world.batch(3, on_failure=HOLD)
     world.fail(group[1])
     world.clock.advance(3_600_000)
@@ -439,7 +439,7 @@ def test_a_release_is_activity(world: World) -> None:
     assert world.clock.at - world.row(batch).touched_at < 3_600_000
 
 
-def test_a_release_after_the_end_marks_nothing(world: World) -> None:
+def test_a_release_after_the_end_marks_nothing(world):
     batch, (group,) = world.batch(3, on_failure=HOLD)
     world.fail(group[1])
     world.ledger.cancel(batch.batch_id)
@@ -450,7 +450,7 @@ def test_a_release_after_the_end_marks_nothing(world: World) -> None:
     assert (found.released, found.batch.held) == (0, 1)
 
 
-def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
+def test_a_batch_that_completes_ends_the_pages(world):
     # Given notes on two pages, of which the items behind the first are done by now
     batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
     world.fail(*group)
@@ -462,7 +462,7 @@ def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world: World, moment: str) -> None:
+def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world, moment):
     batch, (group,) = world.batch(1, closed=True, on_failure=HOLD)
     world.fail(group[0])
     world.at("words.clear", moment, lambda: world.fresh().mark([group[0]]).whole())

@@ -1,7 +1,6 @@
 """Closing, cancelling, listing and expiring batches."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -18,13 +17,13 @@ HOUR = 3_600_000
 
 class TestClose:
     @pytest.mark.parametrize("n", [1, 4, 5, 16, 65])
-    def test_a_batch_that_was_done_before_completes(self, world: World, n: int) -> None:
+    def test_a_batch_that_was_done_before_completes(self, world, n):
         batch, (group,) = world.batch(n)
         world.ledger.mark(list(group)).whole()
 
         assert world.fresh().close(batch.batch_id).state is State.COMPLETE
 
-    def test_reads_at_most_one_word_a_level(self) -> None:
+    def test_reads_at_most_one_word_a_level(self):
         world = World(width=64)
         batch, _ = world.batch(2**32 - 1)
 
@@ -51,7 +50,7 @@ class TestClose:
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_a_cancel_ends_a_live_batch_for_good(world: World, closed: bool) -> None:
+def test_a_cancel_ends_a_live_batch_for_good(world, closed):
     batch, _ = world.batch(5, closed=closed)
 
     ended = world.ledger.cancel(batch.batch_id)
@@ -63,7 +62,7 @@ def test_a_cancel_ends_a_live_batch_for_good(world: World, closed: bool) -> None
 
 @pytest.mark.parametrize("call", ["close", "cancel", "status", "missing", "failures", "verify"])
 class TestEveryCall:
-    def test_refuses_a_batch_that_was_removed(self, world: World, call: str) -> None:
+    def test_refuses_a_batch_that_was_removed(self, world, call):
         batch, _ = world.batch(closed=True)
         world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1)
         writes = world.written()
@@ -76,13 +75,13 @@ class TestEveryCall:
 
 
 @pytest.mark.parametrize("limit", [0, limits.MAX_PAGE + 1, "5"])
-def test_list_refuses_a_limit_out_of_range(world: World, limit: Any) -> None:
+def test_list_refuses_a_limit_out_of_range(world, limit):
     with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
         world.ledger.list(State.OPEN, limit=limit)
 
 
 class TestListOfUserKey:
-    def test_goes_on_behind_a_page_that_the_state_made_empty(self, world: World) -> None:
+    def test_goes_on_behind_a_page_that_the_state_made_empty(self, world):
         opened, _ = world.batch(1, user_key="nightly")
         world.clock.advance(HOUR)
         world.batch(closed=True, user_key="nightly")
@@ -94,7 +93,7 @@ class TestListOfUserKey:
         assert [batch.batch_id for batch in rest.batches] == [opened.batch_id]
         assert rest.cursor is None
 
-    def test_says_how_many_items_failed(self, world: World) -> None:
+    def test_says_how_many_items_failed(self, world):
         batch, (group,) = world.batch(3, user_key="nightly")
         world.fail(group[0])
 
@@ -102,19 +101,19 @@ class TestListOfUserKey:
 
         assert (row.batch_id, row.failed, row.failed_more) == (batch.batch_id, 1, False)
 
-    def test_refuses_to_list_neither_a_state_nor_a_user_key(self, world: World) -> None:
+    def test_refuses_to_list_neither_a_state_nor_a_user_key(self, world):
         with pytest.raises(InvalidRequest, match=r"give a state \(open, .*\), a user_key, or a parent$"):
             world.ledger.list()
 
     @pytest.mark.parametrize("user_key", ["", "k" * (limits.MAX_USER_KEY + 1), 7, "\ud800"])
-    def test_refuses_what_no_batch_can_have_as_its_user_key(self, world: World, user_key: Any) -> None:
+    def test_refuses_what_no_batch_can_have_as_its_user_key(self, world, user_key):
         with pytest.raises(InvalidRequest, match=r"^user_key "):
             world.ledger.list(user_key=user_key)
 
 
 class TestExpire:
     @pytest.mark.parametrize("state", LIVE)
-    def test_orphans_live_batches_without_activity_since(self, world: World, state: State) -> None:
+    def test_orphans_live_batches_without_activity_since(self, world, state):
         idle, _ = world.batch(3, closed=state is State.CLOSED)
         world.clock.advance(40 * HOUR)
         since = world.clock.at
@@ -124,7 +123,7 @@ class TestExpire:
         assert world.row(idle).state is State.ORPHANED
         assert world.row(active).state is state
 
-    def test_spares_a_batch_whose_activity_is_only_known_to_a_tenth(self, world: World) -> None:
+    def test_spares_a_batch_whose_activity_is_only_known_to_a_tenth(self, world):
         # Given a batch touched just now, whose row says some time ago
         batch, _ = world.batch(3, closed=True)
         touched_at = world.row(batch).touched_at
@@ -134,7 +133,7 @@ class TestExpire:
         assert world.ledger.expire(State.CLOSED, idle_since=world.clock.at - 1) == Expired()
         assert world.ledger.expire(State.CLOSED, idle_since=world.clock.at) == Expired(1, 3)
 
-    def test_completes_a_batch_that_lost_a_bit_far_from_its_edge(self, world: World) -> None:
+    def test_completes_a_batch_that_lost_a_bit_far_from_its_edge(self, world):
         batch, (group,) = world.batch(100, closed=True)
         with world.dying("words.clear", "after"):
             world.fresh().mark(list(group[:4])).whole()
@@ -143,7 +142,7 @@ class TestExpire:
         assert world.fresh().expire(State.CLOSED, idle_since=world.clock.at + 1) == Expired()
         assert world.row(batch).state is State.COMPLETE
 
-    def test_leaves_a_batch_that_is_closed_meanwhile(self, world: World) -> None:
+    def test_leaves_a_batch_that_is_closed_meanwhile(self, world):
         batch, _ = world.batch(3)
         world.at("batches.end", "before", lambda: world.fresh().close(batch.batch_id))
 
@@ -152,7 +151,7 @@ class TestExpire:
 
 
 class TestRemove:
-    def test_an_ended_batch_reads_as_gone_and_others_stay(self, world: World) -> None:
+    def test_an_ended_batch_reads_as_gone_and_others_stay(self, world):
         (ended, _), (other, _) = world.batch(3), world.batch(2)
         world.ledger.cancel(ended.batch_id)
 
@@ -163,7 +162,7 @@ class TestRemove:
             world.ledger.status(ended.batch_id)
         assert world.ledger.status(other.batch_id).batch.state is State.OPEN
 
-    def test_a_live_batch_is_refused_and_stays(self, world: World) -> None:
+    def test_a_live_batch_is_refused_and_stays(self, world):
         batch, _ = world.batch(1)
         with pytest.raises(InvalidRequest, match=r"is open.*cancel it first"):
             world.ledger.remove(batch.batch_id)
@@ -173,7 +172,7 @@ class TestRemove:
 class TestChange:
     """Limits of a live batch, through the service in memory, whose alarms and reaper run."""
 
-    def test_a_deadline_is_moved_both_ways(self) -> None:
+    def test_a_deadline_is_moved_both_ways(self):
         service = InMemoryService()
         tracker = service.tracker
         later, sooner = (tracker.open(deadline=timedelta(minutes=n)).batch_id for n in (5, 60))
@@ -184,7 +183,7 @@ class TestChange:
 
         assert [tracker.status(one).batch.state for one in (later, sooner)] == [State.OPEN, State.TIMED_OUT]
 
-    def test_a_tolerance_counts_what_failed_before_it(self) -> None:
+    def test_a_tolerance_counts_what_failed_before_it(self):
         tracker = Tracker.in_memory()
         batch_id = tracker.open().batch_id
         group = list(tracker.add(batch_id, 20))
@@ -199,7 +198,7 @@ class TestChange:
         tracker.fail([Failure(item, "no price") for item in tracker.add(other, 3)])
         assert tracker.change(other, tolerated_failures=2).cause == "failures"
 
-    def test_what_cannot_change_is_refused(self) -> None:
+    def test_what_cannot_change_is_refused(self):
         tracker = Tracker.in_memory()
         batch_id = tracker.open().batch_id
         estimated = tracker.open(mode="estimated").batch_id

@@ -1,7 +1,6 @@
 """Marking: every mark is judged at its place, and one that is at fault affects no other."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,7 +57,7 @@ def no_bucket(world: World, monkeypatch: pytest.MonkeyPatch) -> KeptMessage:
 class TestVerdicts:
     """Every good mark is in a receipt, every bad one is refused at its place, and nothing is in neither."""
 
-    def test_a_bad_mark_affects_no_other(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_bad_mark_affects_no_other(self, world, monkeypatch):
         # Given a live batch with totals, one that was removed, one that was never opened, and no bucket
         unknown = f"{ids.issue(5, 0, 8, bytes(16)).prefix}:0"
         gone, (lost,) = world.batch(2)
@@ -128,7 +127,7 @@ class TestVerdicts:
         assert [one.ordinal for one in world.ledger.failures(batch.batch_id).failures] == [2]
         assert world.row(counted).acked == 3
 
-    def test_of_bad_marks_alone_are_no_receipt_and_no_write(self, world: World) -> None:
+    def test_of_bad_marks_alone_are_no_receipt_and_no_write(self, world):
         batch, (group,) = world.batch(3)
 
         with world.costing(writes=0):
@@ -136,7 +135,7 @@ class TestVerdicts:
 
         assert (marked.receipts, list(marked.refused)) == ([], [0, 1, 2])
 
-    def test_of_nothing_are_none(self, world: World) -> None:
+    def test_of_nothing_are_none(self, world):
         assert world.ledger.mark([]) == Marked([])
 
     def test_a_later_mark_of_an_item_whose_first_is_refused_is_left_or_decides(self, world, monkeypatch):
@@ -155,7 +154,7 @@ class TestVerdicts:
         assert marked.receipts == [Receipt(batch.batch_id, "", State.OPEN, first=1)]
         assert world.ledger.mark([group[0]]).whole()[0].first == 1
 
-    def test_weigh_at_most_so_much_and_more_is_refused_as_a_whole(self) -> None:
+    def test_weigh_at_most_so_much_and_more_is_refused_as_a_whole(self):
         world = World(width=64)
         _, (group,) = world.batch(limits.MAX_MARKS + 1)
         heavy = limits.MAX_MARKS // 10
@@ -202,7 +201,7 @@ def test_first_of_an_item_that_a_range_covers(world, on_failure, size, *, fails_
     assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, failed, False)
 
 
-def test_a_word_of_which_some_items_failed_and_others_are_done_is_one_write(world: World) -> None:
+def test_a_word_of_which_some_items_failed_and_others_are_done_is_one_write(world):
     batch, (group,) = world.batch(8)
 
     with world.costing(writes=1, of="words.clear"):
@@ -215,7 +214,7 @@ def test_a_word_of_which_some_items_failed_and_others_are_done_is_one_write(worl
 
 
 class TestReceipts:
-    def test_know_an_item_under_any_of_its_ids(self, world: World) -> None:
+    def test_know_an_item_under_any_of_its_ids(self, world):
         # Given an item that is listed as missing under a group id of its own
         batch, (group,) = world.batch(6)
         world.ledger.mark([group[i] for i in (0, 1, 2, 4, 5)]).whole()
@@ -226,7 +225,7 @@ class TestReceipts:
 
         assert (receipt.first, receipt.duplicates) == (1, (other,))
 
-    def test_come_in_the_order_in_which_batches_are_named(self, world: World) -> None:
+    def test_come_in_the_order_in_which_batches_are_named(self, world):
         ended, (late,) = world.batch(2)
         world.ledger.cancel(ended.batch_id)
         live, (group,) = world.batch(2)
@@ -243,14 +242,14 @@ class TestReceipts:
 
 class TestCost:
     @pytest.mark.parametrize("ordinals", [range(7, 8), range(64, 127)])
-    def test_items_of_one_word_are_one_write_and_no_read_in_a_warm_process(self, ordinals: range) -> None:
+    def test_items_of_one_word_are_one_write_and_no_read_in_a_warm_process(self, ordinals):
         world = World(width=64)
         _, (group,) = world.batch(10_000)
 
         with world.costing(writes=1, reads=0):
             world.ledger.mark([group[i] for i in ordinals]).whole()
 
-    def test_a_whole_closed_batch_is_few_writes(self) -> None:
+    def test_a_whole_closed_batch_is_few_writes(self):
         world = World(width=64)
         batch, (group,) = world.batch(10**6, closed=True)
 
@@ -262,7 +261,7 @@ class TestCost:
 
 
 class TestEstimated:
-    def test_counts_ids_ranges_failures_and_numbers_alike(self, world: World) -> None:
+    def test_counts_ids_ranges_failures_and_numbers_alike(self, world):
         batch, (group,) = world.batch(10, mode=Mode.ESTIMATED, totals=("rows", "cents"))
 
         (receipt,) = world.ledger.mark(
@@ -280,7 +279,7 @@ class TestEstimated:
         assert (row.acked, row.totals, row.totals_exact) == (11, {"rows": 8, "cents": -4}, False)
         assert [one.ordinal for one in world.ledger.failures(batch.batch_id).failures] == [1]
 
-    def test_may_count_a_duplicate_twice(self, world: World) -> None:
+    def test_may_count_a_duplicate_twice(self, world):
         batch, (group,) = world.batch(2, mode=Mode.ESTIMATED, closed=True)
 
         receipts = [world.ledger.mark([group[0]]).whole()[0] for _ in range(2)]
@@ -288,7 +287,7 @@ class TestEstimated:
         assert [receipt.complete for receipt in receipts] == [False, True]
         assert world.row(batch).state is State.COMPLETE
 
-    def test_is_unknown_if_the_answer_is_lost_and_the_rest_is_settled(self, world: World) -> None:
+    def test_is_unknown_if_the_answer_is_lost_and_the_rest_is_settled(self, world):
         # Given an item of an exact batch, and counts of three others, of which one answer is lost
         rows = [world.batch(3, mode=Mode.ESTIMATED, closed=True)[0] for _ in range(3)]
         exact, (group,) = world.batch(2)
@@ -306,7 +305,7 @@ class TestEstimated:
             (rows[2].batch_id, 0, 1),
         ]
 
-    def test_that_is_throttled_is_left_alone(self, world: World) -> None:
+    def test_that_is_throttled_is_left_alone(self, world):
         rows = [world.batch(5, mode=Mode.ESTIMATED)[0] for _ in range(3)]
         world.raise_at("batches.count", "before", Throttled("busy"), after=1)
 
@@ -329,7 +328,7 @@ class TestEstimated:
         assert world.row(batch).state is State.COMPLETE
 
     @pytest.mark.parametrize("fresh", [False, True])
-    def test_counts_nothing_after_its_end(self, world: World, fresh: bool) -> None:
+    def test_counts_nothing_after_its_end(self, world, fresh):
         batch, _ = world.batch(3, mode=Mode.ESTIMATED)
         (world.fresh() if fresh else world.ledger).cancel(batch.batch_id)
 
@@ -339,7 +338,7 @@ class TestEstimated:
         assert world.row(batch).acked == 0
 
 
-def test_failures_are_not_listed_for_items_of_a_range_marked_high_up(world: World) -> None:
+def test_failures_are_not_listed_for_items_of_a_range_marked_high_up(world):
     # Given 64 items of words of four bits, and a range that left no trace on its leaves
     batch, (group,) = world.batch(64)
     world.ledger.mark([ItemRange(group.prefix, 16, 32)]).whole()
@@ -356,7 +355,7 @@ def test_failures_are_not_listed_for_items_of_a_range_marked_high_up(world: Worl
 class TestLeft:
     """Words have 4 items: 0 to 3 are of word 0, 4 to 7 of word 1. A repeat settles what is left."""
 
-    def test_a_throttled_word_leaves_only_its_marks(self, world: World) -> None:
+    def test_a_throttled_word_leaves_only_its_marks(self, world):
         batch, (group,) = world.batch(9, closed=True)
         world.ledger.mark([group[n] for n in (2, 3, 6, 7)]).whole()
         world.raise_at("words.clear", "before", Throttled("slow down"), after=1)
@@ -404,7 +403,7 @@ class TestLeft:
         (receipt,) = world.ledger.mark([marks[place] for place in marked.left]).whole()
         assert (receipt.failed, receipt.duplicates) == (1, (group[1],))
 
-    def test_what_could_not_be_noted_is_not_held(self, world: World) -> None:
+    def test_what_could_not_be_noted_is_not_held(self, world):
         _, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
         world.raise_at("parts.update_failures", "before", Throttled("busy"))
 
@@ -414,7 +413,7 @@ class TestLeft:
         assert [(receipt.first, receipt.held) for receipt in marked.receipts] == [(1, 0)]
         assert world.fail(group[1])[0].held == 1
 
-    def test_a_range_behind_a_failure_of_one_of_its_items_waits_for_the_next_call(self, world: World) -> None:
+    def test_a_range_behind_a_failure_of_one_of_its_items_waits_for_the_next_call(self, world):
         """Else a failure whose word is throttled would be found done by its repeat."""
         # Given ranges that end and begin beside the item, and two over it
         batch, (group,) = world.batch(64, closed=True)
@@ -435,7 +434,7 @@ class TestLeft:
         assert world.row(batch).failed == 1
         assert world.ledger.mark([marks[place] for place in marked.left]).whole()[0].ranged == 3
 
-    def test_activity_that_cannot_be_noted_is_noted_by_the_repeat(self, world: World) -> None:
+    def test_activity_that_cannot_be_noted_is_noted_by_the_repeat(self, world):
         batch, (group,) = world.batch(12)
         world.clock.advance(batch.open_idle_ttl * 500)
         world.raise_at("batches.touch", "before", Throttled("slow down"))
@@ -467,7 +466,7 @@ class TestLeft:
         receipts = world.fresh().mark(items).whole()
         assert [receipt.complete for receipt in receipts] == [True] * 20
 
-    def test_ranges_of_batches_with_totals_are_left_beyond_what_one_call_marks_item_by_item(self) -> None:
+    def test_ranges_of_batches_with_totals_are_left_beyond_what_one_call_marks_item_by_item(self):
         # Given ranges of batches with totals, one of a batch without, and one of an estimated batch
         world = World(width=64)
         one, two, large, plain, estimated = (
@@ -491,7 +490,7 @@ class TestLeft:
         assert world.ledger.mark(marks[1:]).whole()[0].ranged == 7_000
         assert world.ledger.mark([ItemRange(group.prefix, 0, 10_000)]).whole()[0].ranged == 10_000
 
-    def test_a_batch_whose_words_cannot_be_read_leaves_only_its_own_failures(self, world: World) -> None:
+    def test_a_batch_whose_words_cannot_be_read_leaves_only_its_own_failures(self, world):
         groups = [world.batch(12)[1][0] for _ in range(3)]
         world.raise_at("words.read", "before", Throttled("busy"))
 
@@ -520,7 +519,7 @@ class TestFailedAtTheEnd:
         assert world.fresh().failures(batch.batch_id).failures == ()
         assert world.fresh().status(batch.batch_id, exact=True).batch.failed == 0
 
-    def test_ranges_over_many_failures_do_not_hide_them(self, world: World) -> None:
+    def test_ranges_over_many_failures_do_not_hide_them(self, world):
         # Given 300 failures, scattered, and done items beside them
         batch, (group,) = world.batch(4**5, closed=True)
         world.fail(*(group[n] for n in range(0, 900, 3)))
@@ -610,7 +609,7 @@ said = st.tuples(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(said, max_size=30))
-def test_a_request_does_what_its_marks_do_one_by_one(request: Sequence[Any]) -> None:
+def test_a_request_does_what_its_marks_do_one_by_one(request):
     # Given the same marks in one call, with one more for ranges that wait for failures, and in a call each
     one, each = Scene(), Scene()
     marks = [one.mark(said) for said in request]

@@ -30,7 +30,7 @@ from tests.unit.app.conftest import Crash, World
 
 
 class TestOpen:
-    def test_gives_a_batch_with_the_service_s_defaults(self, world: World) -> None:
+    def test_gives_a_batch_with_the_service_s_defaults(self, world):
         batch = world.ledger.open(OpenBatch(user_key="mine", metadata={"a": "b"}))
 
         assert (batch.state, batch.mode, batch.items) == (State.OPEN, Mode.EXACT, 0)
@@ -54,7 +54,7 @@ class TestOpen:
         # Or a quarter of the time after which it is stalled
         assert told.touched_at == now - now % 10_000
 
-    def test_gives_up_when_all_ids_are_taken(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_gives_up_when_all_ids_are_taken(self, world, monkeypatch):
         monkeypatch.setattr(world.memory.random, "bits", lambda bits: 7 if bits == 12 else 0)
         world.batch()
 
@@ -73,7 +73,7 @@ class TestOpen:
             world.batch(deadline=world.clock.at + 60_000)
         assert world.batch()
 
-    def test_a_repeat_of_the_key_sets_no_alarm_for_a_batch_that_has_ended(self, world: World) -> None:
+    def test_a_repeat_of_the_key_sets_no_alarm_for_a_batch_that_has_ended(self, world):
         request = OpenBatch(deadline=world.clock.at + 60_000)
         with world.dying("batches.create", "after"):
             world.ledger.open(request, key="k")
@@ -110,19 +110,19 @@ class TestOpen:
             world.ledger.open(OpenBatch(**request_))
 
     @pytest.mark.parametrize("offset", [0, -1, 60_001])
-    def test_refuses_a_deadline_in_the_past_or_after_the_lifetime(self, world: World, offset: int) -> None:
+    def test_refuses_a_deadline_in_the_past_or_after_the_lifetime(self, world, offset):
         with world.refusing(InvalidRequest, "the deadline must lie in the future"):
             world.batch(deadline=world.clock.at + offset, lifetime=60)
         with world.refusing(InvalidRequest, "the deadline must lie in the future"):
             world.batch(deadline=10**5_000)  # too long to be written
 
     @pytest.mark.parametrize("offset", [1, 60_000])
-    def test_takes_a_deadline_within_the_lifetime(self, world: World, offset: int) -> None:
+    def test_takes_a_deadline_within_the_lifetime(self, world, offset):
         batch, _ = world.batch(deadline=world.clock.at + offset, lifetime=60, on_deadline=OnDeadline.COMPLETE)
 
         assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + offset}
 
-    def test_a_repeat_of_the_key_leaves_the_alarm_of_a_batch_that_is_open(self, world: World) -> None:
+    def test_a_repeat_of_the_key_leaves_the_alarm_of_a_batch_that_is_open(self, world):
         request = OpenBatch(deadline=world.clock.at + 60_000)
         batch = world.ledger.open(request, key="k")
         world.memory.timers.alarms[batch.batch_id] += 1  # its pattern has postponed it
@@ -132,7 +132,7 @@ class TestOpen:
         assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + 60_001}
 
 
-def test_a_parent_must_be_an_item_of_a_live_batch_that_knows_its_items(world: World) -> None:
+def test_a_parent_must_be_an_item_of_a_live_batch_that_knows_its_items(world):
     (one, (group,)), (other, _) = world.batch(3), world.batch(3)
     ended, (late,) = world.batch(3)
     world.ledger.cancel(ended.batch_id)
@@ -185,7 +185,7 @@ class TestChildren:
         with pytest.raises(ItemHasChild, match=str(second.batch_id)):
             world.batch(parent_item=item)
 
-    def test_a_child_that_is_gone_gives_way(self, world: World, item: str) -> None:
+    def test_a_child_that_is_gone_gives_way(self, world, item):
         first, _ = world.batch(parent_item=item, lifetime=60)
         world.clock.at = first.expires_at * 1000
         assert world.batch(parent_item=item)
@@ -193,14 +193,14 @@ class TestChildren:
         del world.memory.batches._rows[world.ports.batches.child_of(place_of(item))]
         assert world.batch(parent_item=item)
 
-    def test_a_child_that_completed_has_done_the_item(self, world: World, item: str) -> None:
+    def test_a_child_that_completed_has_done_the_item(self, world, item):
         first, _ = world.batch(parent_item=item, closed=True)
         world.ledger.remove(first.batch_id)
 
         with pytest.raises(ItemHasChild, match=f"already has a complete child, batch {first.batch_id}"):
             world.batch(parent_item=item)
 
-    def test_of_two_that_would_replace_a_child_one_does(self, world: World, item: str) -> None:
+    def test_of_two_that_would_replace_a_child_one_does(self, world, item):
         first, _ = world.batch(parent_item=item)
         world.ledger.cancel(first.batch_id)
         winners: list[int] = []
@@ -231,7 +231,7 @@ def place_of(item: str) -> ItemPlace:
     return ItemPlace(block.batch_id, ordinal)
 
 
-def test_retry_of_names_a_batch_that_is_there(world: World) -> None:
+def test_retry_of_names_a_batch_that_is_there(world):
     for unknown in (0, 7):
         with world.refusing(BatchNotFound, f"no batch {unknown};"):
             world.ledger.open(OpenBatch(retry_of=unknown))
@@ -241,7 +241,7 @@ def test_retry_of_names_a_batch_that_is_there(world: World) -> None:
     assert world.row(again).retry_of == first.batch_id
 
 
-def test_steps_a_batch_is_there_with_its_commit_as_the_draft_was_changed(world: World) -> None:
+def test_steps_a_batch_is_there_with_its_commit_as_the_draft_was_changed(world):
     # Given a draft, changed by a pattern that knows more by now
     opening = world.ledger
     draft = replace(opening.draft(OpenBatch(size=0)), items=3, deadline=world.clock.at + 9)
@@ -270,14 +270,14 @@ def reservation(world: World, *, caller: Principal | None = None) -> Reservation
     return Reservation(world.ports, IdempotencyKey.of(KEY, caller), {"a": 1}, 60)
 
 
-def test_only_one_of_two_who_found_an_id_taken_replaces_it(world: World) -> None:
+def test_only_one_of_two_who_found_an_id_taken_replaces_it(world):
     slow, fast = reservation(world), reservation(world)
     assert slow.draw(world.clock.at) == fast.draw(world.clock.at)
 
     assert fast.draw(world.clock.at) == slow.draw(world.clock.at)
 
 
-def test_a_key_that_expires_meanwhile_is_tried_again(world: World) -> None:
+def test_a_key_that_expires_meanwhile_is_tried_again(world):
     # Given a process that reserved, and slept past the key's time
     mine = reservation(world)
     mine.draw(world.clock.at)
@@ -289,7 +289,7 @@ def test_a_key_that_expires_meanwhile_is_tried_again(world: World) -> None:
     assert caught.value.retry_after == 1
 
 
-def test_whoever_is_slow_does_not_use_the_id_of_a_batch_that_was_removed(world: World) -> None:
+def test_whoever_is_slow_does_not_use_the_id_of_a_batch_that_was_removed(world):
     # Given two processes that found no batch; the faster one's was opened, and removed, and deleted since
     slow = Reservation(world.ports, IdempotencyKey.of(KEY), OPEN_BATCH.encode(REQUEST), limits.MAX_LIFETIME)
     assert slow.batch() is None
@@ -302,7 +302,7 @@ def test_whoever_is_slow_does_not_use_the_id_of_a_batch_that_was_removed(world: 
 
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("deadline", [None, 60_000])
-def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | None, *, nested: bool) -> None:
+def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline, *, nested):
     for steps in count():
         # Given a process that dies at some access to the stores while it opens
         world = World()
@@ -361,7 +361,7 @@ def test_a_write_that_comes_again_after_others_meets_its_own_batch(world, monkey
     assert list(world.memory.timers.alarms) == [mine.batch_id]
 
 
-def test_the_slower_of_two_finishes_what_the_faster_reserved(world: World) -> None:
+def test_the_slower_of_two_finishes_what_the_faster_reserved(world):
     # Given a process that is overtaken just before it reserves an id
     faster: list[Batch] = []
     world.at("directory.put", "before", lambda: faster.append(world.fresh().open(REQUEST, key=KEY)))
@@ -373,7 +373,7 @@ def test_the_slower_of_two_finishes_what_the_faster_reserved(world: World) -> No
     assert len(opened(world.memory)) == 1
 
 
-def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None:
+def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world):
     request = replace(REQUEST, lifetime=60)
     first = world.ledger.open(request, key=KEY)
     world.clock.advance((60 + 86_400 + 1) * 1000)
@@ -381,7 +381,7 @@ def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None
     assert world.fresh().open(request, key=KEY).batch_id != first.batch_id
 
 
-def test_a_key_costs_two_writes_and_one_read(world: World) -> None:
+def test_a_key_costs_two_writes_and_one_read(world):
     world.ledger.open(REQUEST, key=KEY)
 
     assert world.accesses.writes == {"directory.put": 2, "batches.create": 1}
@@ -394,7 +394,7 @@ ADA, BOB = Principal("ada", "iam ada"), Principal("bob", "iam bob")
 class TestCallers:
     """A key belongs to its caller."""
 
-    def test_of_two_callers_who_draw_at_once_each_has_an_id(self, world: World) -> None:
+    def test_of_two_callers_who_draw_at_once_each_has_an_id(self, world):
         # Given two processes that found no record under the text
         reservations = [reservation(world, caller=caller) for caller in (ADA, BOB)]
         assert [one.batch() for one in reservations] == [None, None]
@@ -406,7 +406,7 @@ class TestCallers:
         assert ada != bob
         assert [one.draw(world.clock.at + 5)[0] for one in again] == [ada, bob]
 
-    def test_a_key_is_stored_where_every_process_looks_for_it(self, world: World) -> None:
+    def test_a_key_is_stored_where_every_process_looks_for_it(self, world):
         row = world.ledger.open(REQUEST, key=KEY, caller=ADA)
 
         name = IdempotencyKey.of(KEY, ADA).name
@@ -415,28 +415,28 @@ class TestCallers:
         assert set(record.value) == {"batch_id", "salt", "request", "made"}
 
 
-def test_that_the_batch_is_there_is_noted_once(world: World) -> None:
+def test_that_the_batch_is_there_is_noted_once(world):
     world.ledger.open(REQUEST, key=KEY)
 
     with world.costing(writes=0):
         world.fresh().open(REQUEST, key=KEY)
 
 
-def test_keys_are_spread_evenly_over_many_partitions() -> None:
+def test_keys_are_spread_evenly_over_many_partitions():
     places = Counter(namespace_of(f"run-{n}") for n in range(5_120))
 
     assert len(places) == 256
     assert max(places.values()) < 60
 
 
-def test_nothing_is_kept_of_a_key_that_stands_for_nothing(world: World) -> None:
+def test_nothing_is_kept_of_a_key_that_stands_for_nothing(world):
     reservation(world).keep()
 
     assert world.accesses.writes.total() == 0
 
 
 @pytest.mark.parametrize("change", [{"user_key": "other"}, {"limit": 5}, {"metadata": {}}, {"lifetime": 60}])
-def test_a_key_stands_for_one_request(world: World, change: dict[str, object]) -> None:
+def test_a_key_stands_for_one_request(world, change):
     world.ledger.open(REQUEST, key=KEY)
 
     with world.refusing(IdempotencyKeyReused, "use a new key"):

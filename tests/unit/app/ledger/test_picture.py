@@ -73,7 +73,7 @@ class Reads:
         return picture, self._world.accesses.reads.total() - before + self.listed
 
 
-def test_cells_show_the_level_below_the_root_by_default(world: World) -> None:
+def test_cells_show_the_level_below_the_root_by_default(world):
     # Given 70 items, in words of four bits, of which the first 20 and item 64 are done
     batch, (group,) = world.batch(70)
     world.ledger.mark([group[64], ItemRange(group.prefix, 0, 20)]).whole()
@@ -93,7 +93,7 @@ def test_cells_show_the_level_below_the_root_by_default(world: World) -> None:
 
 
 class TestItems:
-    def test_are_leased_until_the_lease_is_over_or_they_are_done(self, world: World) -> None:
+    def test_are_leased_until_the_lease_is_over_or_they_are_done(self, world):
         batch, (group,) = world.batch(4)
         until = lease(world, batch, 1, seconds=30)
         lease(world, batch, 2, seconds=30)
@@ -110,7 +110,7 @@ class TestItems:
         assert world.ledger.picture(batch.batch_id).items[1].leased_until is None
         assert states(world.ledger.picture(batch.batch_id))[1] is PENDING
 
-    def test_are_held_until_they_are_redriven_released_or_done(self, world: World) -> None:
+    def test_are_held_until_they_are_redriven_released_or_done(self, world):
         batch, (group,) = world.batch(16, on_failure=OnFailure.HOLD)
         world.fail(*group[4:8], group[9])
         lease(world, batch, 7, seconds=30)
@@ -145,13 +145,13 @@ class TestNodes:
             ({"number": 1}, "number of a word of level 3 must be a whole number from 0 to 0, not 1"),
         ],
     )
-    def test_outside_of_the_tree_are_refused(self, world: World, node: dict[str, int], said: str) -> None:
+    def test_outside_of_the_tree_are_refused(self, world, node, said):
         batch, _ = world.batch(70)
 
         with pytest.raises(InvalidRequest, match=said):
             world.ledger.picture(batch.batch_id, **node)
 
-    def test_of_an_estimated_batch_do_not_exist(self, world: World) -> None:
+    def test_of_an_estimated_batch_do_not_exist(self, world):
         batch, _ = world.batch(70, mode=Mode.ESTIMATED)
 
         with pytest.raises(InvalidRequest, match="is estimated: it counts items, but does not know which"):
@@ -178,7 +178,7 @@ class TestRaces:
         assert [(one.done_min, one.done_max) for one in during.cells] == [(0, 16)] * 4
         assert [(one.done_min, one.done_max) for one in after.cells] == [(16, 16)] * 4
 
-    def test_a_batch_that_outgrows_its_root_meanwhile_is_shown_as_it_was(self, world: World) -> None:
+    def test_a_batch_that_outgrows_its_root_meanwhile_is_shown_as_it_was(self, world):
         batch, (group,) = world.batch(4)
 
         def grow() -> None:
@@ -197,7 +197,7 @@ class TestRaces:
 class TestRows:
     @pytest.mark.parametrize("n", [1, 64, 65, 64**2 + 1, MAX_ITEMS])
     @pytest.mark.parametrize("holds", [False, True])
-    def test_are_at_most_66_on_each_level(self, monkeypatch: pytest.MonkeyPatch, n: int, holds: bool) -> None:
+    def test_are_at_most_66_on_each_level(self, monkeypatch, n, holds):
         # Given a batch of any size, of which something is done everywhere, and everything else failed
         world = World(width=64)
         batch, groups = world.batch(
@@ -222,7 +222,7 @@ class TestRows:
                 parts = len(range(picture.start, picture.stop, step))
                 assert len(picture.cells) + len(picture.items) == parts
 
-    def test_are_spent_on_what_is_pending_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_are_spent_on_what_is_pending_first(self, monkeypatch):
         # Given a node three levels below the root, of which all parts but the last five are done
         world = World(width=64)
         batch, (group,) = world.batch(64**4 + 1)
@@ -238,7 +238,7 @@ class TestRows:
         assert {(one.done_min, one.done_max, one.failed_more) for one in unread} == {(64, 64, True)}
         assert picture.cells[63].word == 2**63 - 1
 
-    def test_that_were_not_read_leave_wide_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_that_were_not_read_leave_wide_bounds(self, monkeypatch):
         world = World(width=64)
         batch, (group,) = world.batch(64**4 + 1)
         world.ledger.mark([group[64**2 - 1]]).whole()
@@ -247,7 +247,7 @@ class TestRows:
 
         assert picture.cells[63] == Cell(63, 64 * 63, 64**2, 64, 0, 64)
 
-    def test_of_held_items_end_with_the_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_held_items_end_with_the_budget(self, monkeypatch):
         # Given a word with 64 held items in a tree of three levels
         world = World(width=64)
         batch, (group,) = world.batch(64**3, on_failure=OnFailure.HOLD)

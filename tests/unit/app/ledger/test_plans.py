@@ -39,7 +39,7 @@ MIXED: list[Mark] = [
 ]
 
 
-def test_everything_is_grouped_by_batch_in_the_order_it_is_named_with_its_place() -> None:
+def test_everything_is_grouped_by_batch_in_the_order_it_is_named_with_its_place():
     shares, refused = parse(*MIXED)
 
     assert refused == {}
@@ -59,7 +59,7 @@ def test_everything_is_grouped_by_batch_in_the_order_it_is_named_with_its_place(
     ]
 
 
-def test_a_share_knows_its_numbers_places_and_how_far_it_reaches() -> None:
+def test_a_share_knows_its_numbers_places_and_how_far_it_reaches():
     shares, _ = parse(*MIXED)
 
     assert [share.total for share in shares.values()] == [2, 13, 5, 7]
@@ -68,7 +68,7 @@ def test_a_share_knows_its_numbers_places_and_how_far_it_reaches() -> None:
     assert shares[7].items == [(2, 14), (4, 101), (7, 14)]
 
 
-def test_a_share_goes_on_without_the_marks_that_are_left_out() -> None:
+def test_a_share_goes_on_without_the_marks_that_are_left_out():
     shares, _ = parse(*MIXED)
 
     assert shares[7].without([1, 2, 4]) == Share(7, [Named(EARLY, [7], [14])], detailed=[7])
@@ -79,7 +79,7 @@ BAD_IDS = ["", "7", "::", EARLY.prefix, f"{EARLY.prefix}:5", f"{EARLY.prefix}:x"
 
 
 @pytest.mark.parametrize("bad", [*BAD_IDS, 5, b"x", None, "1:00000000-0000-8000-8000-000000000000:0"])
-def test_a_malformed_id_is_refused_at_its_place_and_others_are_not(bad: Any) -> None:
+def test_a_malformed_id_is_refused_at_its_place_and_others_are_not(bad):
     marks = (item(EARLY, 0), bad, item(EARLY, 1), Failure(bad), Done(bad), Done(item(OTHER, 1)))
 
     shares, refused = parse(*marks)
@@ -90,7 +90,7 @@ def test_a_malformed_id_is_refused_at_its_place_and_others_are_not(bad: Any) -> 
     assert shares[9].named == [Named(OTHER, [5], [1])]
 
 
-def test_a_batch_of_which_nothing_is_well_formed_has_no_share() -> None:
+def test_a_batch_of_which_nothing_is_well_formed_has_no_share():
     shares, refused = parse(f"{EARLY.prefix}:5", ItemRange(LATE.prefix, 50))
 
     assert shares == {}
@@ -107,7 +107,7 @@ def test_a_batch_of_which_nothing_is_well_formed_has_no_share() -> None:
         (0, 0, "the end of a range"),
     ],
 )
-def test_a_range_lies_within_its_group(start: int, stop: int | None, message: str) -> None:
+def test_a_range_lies_within_its_group(start, stop, message):
     shares, refused = parse(ItemRange(LATE.prefix, 49), ItemRange(LATE.prefix, start, stop))
 
     assert list(refused) == [1]
@@ -115,7 +115,7 @@ def test_a_range_lies_within_its_group(start: int, stop: int | None, message: st
     assert shares[7].spans == [Span(0, LATE, 149, 150)]
 
 
-def test_what_cannot_be_read_or_is_out_of_bounds_is_refused_alone() -> None:
+def test_what_cannot_be_read_or_is_out_of_bounds_is_refused_alone():
     malformed = InvalidRequest("no mark")
 
     shares, refused = parse(

@@ -41,7 +41,7 @@ def listed(reader: Reading, batch: Batch, *, limit: int) -> list[int]:
 
 
 class TestStatus:
-    def test_estimates_what_the_batch_has_cost_and_writes_nothing_for_it(self, world: World) -> None:
+    def test_estimates_what_the_batch_has_cost_and_writes_nothing_for_it(self, world):
         # Given a batch that is half done
         batch, (group,) = world.batch(500)
         world.ledger.mark(list(group[:250])).whole()
@@ -66,7 +66,7 @@ class TestStatus:
         assert cost is not None
         assert cost.region == taken
 
-    def test_has_bounds_around_the_truth(self, world: World) -> None:
+    def test_has_bounds_around_the_truth(self, world):
         batch, (group,) = world.batch(100)
         for done in range(0, 100, 7):
             world.ledger.mark([group[done], ItemRange(group.prefix, 0, done + 1)]).whole()
@@ -77,7 +77,7 @@ class TestStatus:
             assert bounds.done_min <= done + 1 <= bounds.done_max
             assert exact.done_min == exact.done_max == done + 1
 
-    def test_falls_back_to_bounds_when_an_exact_count_costs_too_much(self, world: World) -> None:
+    def test_falls_back_to_bounds_when_an_exact_count_costs_too_much(self, world):
         batch, (group,) = world.batch(1_000)
         world.ledger.mark([group[i] for i in range(0, 1_000, 2)]).whole()
 
@@ -86,7 +86,7 @@ class TestStatus:
         assert not progress.exact
         assert progress.done_min <= 500 <= progress.done_max
 
-    def test_of_an_estimated_batch_is_its_count(self, world: World) -> None:
+    def test_of_an_estimated_batch_is_its_count(self, world):
         batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
         world.ledger.mark([group[0], group[0], group[0], group[0]]).whole()
 
@@ -94,7 +94,7 @@ class TestStatus:
 
         assert (progress.done_min, progress.done_max) == (3, 3)
 
-    def test_of_an_empty_batch_is_exact(self, world: World) -> None:
+    def test_of_an_empty_batch_is_exact(self, world):
         batch, _ = world.batch()
 
         progress = world.ledger.status(batch.batch_id)
@@ -116,7 +116,7 @@ class TestStatus:
 class TestMissing:
     @pytest.mark.parametrize("limit", [1, 3, 1000])
     @pytest.mark.parametrize("budget", [150, 10_000])
-    def test_pages_by_limit_and_by_budget(self, world: World, limit: int, budget: int) -> None:
+    def test_pages_by_limit_and_by_budget(self, world, limit, budget):
         # Given holes over a wide tree, some of them apart within one word
         batch, (group,) = world.batch(2_000)
         holes = {3, 4, 5, 8, 10, 63, 64, 500, 777, 1_300, 1_301, 1_999}
@@ -125,7 +125,7 @@ class TestMissing:
         # When all pages are read, Then all holes are listed once, in order
         assert listed(small(world, budget), batch, limit=limit) == sorted(holes)
 
-    def test_cuts_what_is_longer_than_a_group_can_be(self) -> None:
+    def test_cuts_what_is_longer_than_a_group_can_be(self):
         world = World(width=64)
         batch, groups = world.batch(2**32 - 1, 2**32 - 1)
         world.ledger.mark(
@@ -135,14 +135,14 @@ class TestMissing:
         assert sum(f.stop - f.start for f in world.ledger.missing(batch.batch_id).ranges) == 64 + 127
 
     @pytest.mark.parametrize("cursor", ["", "x", "-1", "+1", " 1", "\uff11", "1" * 14])
-    def test_refuses_a_cursor_it_never_gave(self, world: World, cursor: str) -> None:
+    def test_refuses_a_cursor_it_never_gave(self, world, cursor):
         batch, _ = world.batch(3)
 
         for call in (world.ledger.missing, world.ledger.verify):
             with pytest.raises(InvalidRequest, match="cursor"):
                 call(batch.batch_id, cursor=cursor)
 
-    def test_takes_the_cursor_of_the_last_item_that_a_batch_can_have(self, world: World) -> None:
+    def test_takes_the_cursor_of_the_last_item_that_a_batch_can_have(self, world):
         batch, _ = world.batch(3)
 
         assert ordinal_of(str(ids.MAX_ITEMS)) == ids.MAX_ITEMS
@@ -150,7 +150,7 @@ class TestMissing:
             assert world.ledger.missing(batch.batch_id, cursor=str(past)).ranges == ()
 
     @pytest.mark.parametrize("limit", [0, limits.MAX_PAGE + 1])
-    def test_refuses_a_limit_out_of_range(self, world: World, limit: int) -> None:
+    def test_refuses_a_limit_out_of_range(self, world, limit):
         batch, _ = world.batch(3)
 
         with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
@@ -178,7 +178,7 @@ class TestVerify:
         after = world.ledger.verify(batch.batch_id)
         assert (after.pending, after.disagreements, after.repaired) == (80, (), False)
 
-    def test_finds_and_repairs_a_batch_that_is_done_but_not_complete(self, world: World) -> None:
+    def test_finds_and_repairs_a_batch_that_is_done_but_not_complete(self, world):
         batch, _ = world.batch(3, closed=True)
         plant(world, batch, 0, 0, 0b0111)
 
@@ -190,7 +190,7 @@ class TestVerify:
         assert verdict.disagreements == ("every item is done, but the batch is not complete",)
         assert (looked.repaired, verdict.repaired, verdict.batch.state) == (False, True, State.COMPLETE)
 
-    def test_reports_what_it_cannot_repair(self, world: World) -> None:
+    def test_reports_what_it_cannot_repair(self, world):
         batch, _ = world.batch(3, closed=True)
         world.ports.batches.end(batch.batch_id, State.COMPLETE, now=1, sources=(State.CLOSED,))
 
@@ -199,7 +199,7 @@ class TestVerify:
         assert verdict.disagreements == ("the batch is complete, but 3 items are pending",)
         assert not verdict.repaired
 
-    def test_goes_on_with_a_cursor(self, world: World) -> None:
+    def test_goes_on_with_a_cursor(self, world):
         # Given disagreements far apart, and a small budget
         batch, _ = world.batch(4_000)
         for number in (1, 500, 999):
@@ -218,7 +218,7 @@ class TestVerify:
         assert pending == 4_000 - 12
 
     @pytest.mark.parametrize("end", ["cancel", "meet_deadline"])
-    def test_lets_a_batch_be_that_ended_before_it_was_closed(self, world: World, end: str) -> None:
+    def test_lets_a_batch_be_that_ended_before_it_was_closed(self, world, end):
         """Its edge was never settled, and that is as it should be."""
         batch, (group,) = world.batch(
             6, deadline=world.clock.at + 5_000, on_deadline=OnDeadline.COMPLETE, lifetime=60
@@ -255,7 +255,7 @@ def leaves(world: World, n: int, *, but: int | None = None) -> list[Bits]:
 class TestComplete:
     @pytest.mark.parametrize("level", [0, 1, 2])
     @pytest.mark.parametrize("where", ["first", "middle", "last"])
-    def test_is_a_batch_that_lost_one_bit_of_a_parent(self, world: World, level: int, where: str) -> None:
+    def test_is_a_batch_that_lost_one_bit_of_a_parent(self, world, level, where):
         # Given 200 items, all done, and one word whose parent was not told, nor any word above that
         n, tree = 200, world.ports.tree
         batch, _ = world.batch(n, closed=True)
@@ -274,7 +274,7 @@ class TestComplete:
         assert look(world, batch).batch.state is State.COMPLETE
 
     @pytest.mark.parametrize("mode", Mode)
-    def test_is_an_empty_batch(self, world: World, mode: Mode) -> None:
+    def test_is_an_empty_batch(self, world, mode):
         batch, _ = world.batch(mode=mode)
         world.ports.batches.close(batch.batch_id, now=world.clock.at)
 
@@ -284,7 +284,7 @@ class TestComplete:
 class TestMissingInspection:
     @pytest.mark.parametrize("n", [1, 4, 5, 65, 4**5])
     @pytest.mark.parametrize("done", ["none", "all but the last"])
-    def test_costs_one_read_a_level_where_nothing_was_lost(self, world: World, n: int, done: str) -> None:
+    def test_costs_one_read_a_level_where_nothing_was_lost(self, world, n, done):
         batch, (group,) = world.batch(n, closed=True)
         world.ledger.mark([] if done == "none" else list(group[: n - 1])).whole()
 
@@ -311,7 +311,7 @@ class TestMissingInspection:
         visited = [number for level, number, *_ in Walk(world.ports, batch, budget=100) if level == 0]
         assert visited[0] == missing
 
-    def test_is_not_asked_of_an_open_batch(self, world: World) -> None:
+    def test_is_not_asked_of_an_open_batch(self, world):
         batch, (group,) = world.batch(4)
         world.ledger.mark(list(group)).whole()
 
@@ -331,7 +331,7 @@ class TestMissingInspection:
         assert found == Inspected(world.row(batch), certain=True)
         assert found.batch.state is State.CLOSED
 
-    def test_of_an_estimated_batch_is_what_was_not_counted(self, world: World) -> None:
+    def test_of_an_estimated_batch_is_what_was_not_counted(self, world):
         batch, _ = world.batch(4, closed=True, mode=Mode.ESTIMATED)
 
         assert look(world, batch) == Inspected(world.row(batch), certain=True)
@@ -357,7 +357,7 @@ class TestBudget:
         assert sum(sizes) == 1 + 4 + 16 + 64 + 256
         assert len(sizes) < 100
 
-    def test_ends_an_inspection_that_is_not_certain_and_the_next_goes_on(self, world: World) -> None:
+    def test_ends_an_inspection_that_is_not_certain_and_the_next_goes_on(self, world):
         # Given many words that nobody carried up
         n = 4**6
         batch, _ = world.batch(n, closed=True)
@@ -400,7 +400,7 @@ def test_a_batch_ends_as_it_asked_to(world, on_deadline, state, partial, closed)
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_a_batch_that_is_done_after_all_is_complete_and_not_partial(world: World, mode: Mode) -> None:
+def test_a_batch_that_is_done_after_all_is_complete_and_not_partial(world, mode):
     # Given a closer that died before it could complete the batch
     batch, (group,) = world.batch(3, deadline=world.clock.at + MINUTE, mode=mode)
     world.ledger.mark(list(group)).whole()
@@ -415,7 +415,7 @@ def test_a_batch_that_is_done_after_all_is_complete_and_not_partial(world: World
 
 
 @pytest.mark.parametrize(("early", "state"), [(EARLY_MS, State.TIMED_OUT), (EARLY_MS + 1, State.OPEN)])
-def test_an_alarm_may_be_early_by_what_clocks_differ(world: World, early: int, state: State) -> None:
+def test_an_alarm_may_be_early_by_what_clocks_differ(world, early, state):
     batch = with_deadline(world, 5)
     world.clock.advance(MINUTE - early)
 
@@ -425,7 +425,7 @@ def test_an_alarm_may_be_early_by_what_clocks_differ(world: World, early: int, s
     assert ended.state is state
 
 
-def test_an_alarm_for_an_ended_batch_one_without_deadline_or_none_changes_nothing(world: World) -> None:
+def test_an_alarm_for_an_ended_batch_one_without_deadline_or_none_changes_nothing(world):
     ended, (endless, _) = with_deadline(world, 5), world.batch(5)
     world.ledger.cancel(ended.batch_id)
     world.clock.advance(MINUTE)

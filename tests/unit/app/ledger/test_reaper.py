@@ -17,7 +17,7 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 
-def test_looks_at_a_closed_batch_ever_more_seldom(world: World) -> None:
+def test_looks_at_a_closed_batch_ever_more_seldom(world):
     world.batch(5, closed=True, stall_after=0)
     looks = []
 
@@ -30,7 +30,7 @@ def test_looks_at_a_closed_batch_ever_more_seldom(world: World) -> None:
     assert looks == [20, 45, 95, 195, 395]
 
 
-def test_a_batch_lives_no_longer_than_its_lifetime(world: World) -> None:
+def test_a_batch_lives_no_longer_than_its_lifetime(world):
     batch, (group,) = world.batch(1_000, lifetime=3_600)
     for item in group[:11]:
         world.clock.advance(HOUR // 10)
@@ -40,7 +40,7 @@ def test_a_batch_lives_no_longer_than_its_lifetime(world: World) -> None:
     assert world.ledger.reap().orphaned == 1
 
 
-def test_looks_once_at_a_batch_that_is_not_idle_yet_and_again_when_it_is_due(world: World) -> None:
+def test_looks_once_at_a_batch_that_is_not_idle_yet_and_again_when_it_is_due(world):
     # Given a row whose index key says sooner than the row: it was set before the batch was closed
     batch, _ = world.batch(5)
     world.fresh().close(batch.batch_id)
@@ -80,7 +80,7 @@ class TestRace:
         assert world.row(batch).state is state
 
     @pytest.mark.parametrize("row", ["ended", "deleted"])
-    def test_with_what_has_happened_since_the_index_was_read(self, world: World, row: str) -> None:
+    def test_with_what_has_happened_since_the_index_was_read(self, world, row):
         batch, _ = world.batch(5)
         world.clock.advance(2 * HOUR)
 
@@ -111,7 +111,7 @@ class TestDeadline:
         assert world.ledger.reap() == Reaped(seen=1, timed_out=1)
         assert world.row(batch).state is state
 
-    def test_is_left_to_its_alarm_by_a_run_that_looks_for_another_reason(self, world: World) -> None:
+    def test_is_left_to_its_alarm_by_a_run_that_looks_for_another_reason(self, world):
         # Given a closed batch that is looked at a quarter of an hour after its close, just past its deadline
         batch, _ = world.batch(5, closed=True, deadline=world.clock.at + 15 * MINUTE - 30_000)
         world.clock.advance(15 * MINUTE + 1)
@@ -121,7 +121,7 @@ class TestDeadline:
         world.clock.advance(MINUTE)
         assert world.ledger.reap() == Reaped(seen=1, timed_out=1)
 
-    def test_of_a_batch_that_stays_active_is_not_forgotten(self, world: World) -> None:
+    def test_of_a_batch_that_stays_active_is_not_forgotten(self, world):
         """Activity moves the index key, but never past the deadline."""
         batch, (group,) = world.batch(50, deadline=world.clock.at + 5 * HOUR)
         for item in group[:40]:
@@ -168,7 +168,7 @@ class TestLostBits:
         assert (world.row(batch).state, world.row(batch).partial) == (State.COMPLETE, False)
 
 
-def test_time_is_shared_by_all_states_and_shards_the_longest_due_first(world: World) -> None:
+def test_time_is_shared_by_all_states_and_shards_the_longest_due_first(world):
     """A run that has time for one batch takes the one that is due the longest, wherever it is listed."""
     batches: list[int] = []
     for number in range(3 * SHARDS):

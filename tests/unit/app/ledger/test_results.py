@@ -40,7 +40,7 @@ def test_an_item_that_is_done_has_the_first_result_that_was_stored(world, moment
     assert read(world, batch_id) == ["first" if stored else "second", LARGE]
 
 
-def test_an_item_is_not_done_before_its_result_is_there(world: World) -> None:
+def test_an_item_is_not_done_before_its_result_is_there(world):
     batch_id, group = opened(world)
     world.raise_at("parts.put_results", "before", Throttled("busy"))
 
@@ -51,7 +51,7 @@ def test_an_item_is_not_done_before_its_result_is_there(world: World) -> None:
     assert world.ledger.mark([Done(group[0], result=1)]).whole()[0].first == 1
 
 
-def test_a_range_waits_for_the_results_of_its_own_items_which_decide(world: World) -> None:
+def test_a_range_waits_for_the_results_of_its_own_items_which_decide(world):
     batch_id, group = opened(world)
     world.raise_at("parts.put_results", "before", Throttled("busy"))
 
@@ -61,7 +61,7 @@ def test_a_range_waits_for_the_results_of_its_own_items_which_decide(world: Worl
     assert world.ledger.missing(batch_id).ranges[0].start == 0
 
 
-def test_a_result_takes_one_write_and_an_item_without_one_none(world: World) -> None:
+def test_a_result_takes_one_write_and_an_item_without_one_none(world):
     _, group = opened(world, 4)
     world.ledger.mark([group[0]])
     with world.costing(writes=1):
@@ -70,7 +70,7 @@ def test_a_result_takes_one_write_and_an_item_without_one_none(world: World) -> 
         world.ledger.mark([Done(group[2], result=1)])
 
 
-def test_a_page_reads_the_next_items_only(world: World) -> None:
+def test_a_page_reads_the_next_items_only(world):
     batch_id, group = opened(world, 2_000)
     world.ledger.mark([Done(item, result=n) for n, item in enumerate(group[:600])])
     world.accesses.reads.clear()
@@ -79,7 +79,7 @@ def test_a_page_reads_the_next_items_only(world: World) -> None:
     assert (len(page.results), page.cursor) == (250, "250")
 
 
-def test_results_are_deleted_with_their_batch(world: World) -> None:
+def test_results_are_deleted_with_their_batch(world):
     # Given a small result and a large one
     batch_id, group = opened(world)
     world.ledger.mark([Done(group[0], result=1), Done(group[1], result=LARGE)])

@@ -67,7 +67,7 @@ def pages(call: Any, **arguments: Any) -> Iterator[Any]:
 
 
 class TestOneProcess:
-    def test_reads_no_row_of_a_batch_that_it_opened(self, world: World) -> None:
+    def test_reads_no_row_of_a_batch_that_it_opened(self, world):
         row = world.ledger.open(OpenBatch())
         group = world.ledger.add(row.batch_id, 9)
         world.ledger.mark([group[0]]).whole()
@@ -77,7 +77,7 @@ class TestOneProcess:
         world.ledger.clear({row.batch_id: [Bits(0, 1, 0b1)]})
         assert world.ledger.pending(row.batch_id, 0, 9) == {2, 3, 5, 6, 7, 8}
 
-    def test_works_with_the_row_that_a_refresh_read(self, world: World) -> None:
+    def test_works_with_the_row_that_a_refresh_read(self, world):
         # Given items that another process added
         batch, _ = world.batch(1)
         group = world.fresh().add(batch.batch_id, 5)
@@ -91,7 +91,7 @@ class TestOneProcess:
 class TestCalls:
     """What the calls do is tested where they are."""
 
-    def test_pending_items_are_those_of_the_range(self, world: World) -> None:
+    def test_pending_items_are_those_of_the_range(self, world):
         batch, (group,) = world.batch(20)
         world.ledger.mark([group[6]]).whole()
 
@@ -99,7 +99,7 @@ class TestCalls:
         assert world.ledger.pending(batch.batch_id, 18, 99) == {18, 19}
         assert world.ledger.pending(batch.batch_id, 5, 5) == set()
 
-    def test_listings_go_on_at_their_cursor(self, world: World) -> None:
+    def test_listings_go_on_at_their_cursor(self, world):
         batch, (group,) = world.batch(9)
         world.fail(*(group[i] for i in (1, 3, 5)))
         batch_id = batch.batch_id
@@ -117,7 +117,7 @@ class TestCalls:
 class TestPatterns:
     """A pattern is asked about batches of its kind, and given a ledger that reads them."""
 
-    def test_retells_the_end_of_its_batches(self, world: World) -> None:
+    def test_retells_the_end_of_its_batches(self, world):
         say = Say()
         ledger = say.ledger(world)
         frame = ledger.open(OpenBatch(kind=Kind.FRAME, size=2))
@@ -133,7 +133,7 @@ class TestPatterns:
             "Batch Cancelled",
         ]
 
-    def test_puts_the_deadline_of_its_batches_off(self, world: World) -> None:
+    def test_puts_the_deadline_of_its_batches_off(self, world):
         say = Say(later=MINUTE)
         ledger = say.ledger(world)
         deadline = world.clock.at + MINUTE
@@ -152,7 +152,7 @@ class TestPatterns:
         assert len(say.asked) == 2
 
     @pytest.mark.parametrize(("end", "state"), [(None, State.CLOSED), (State.TIMED_OUT, State.TIMED_OUT)])
-    def test_says_how_its_idle_batches_end(self, world: World, end: State | None, state: State) -> None:
+    def test_says_how_its_idle_batches_end(self, world, end, state):
         say = Say(end=end)
         ledger = say.ledger(world)
         frame = ledger.open(OpenBatch(kind=Kind.FRAME, size=2, idle_ttl=60))
@@ -167,7 +167,7 @@ class TestPatterns:
         assert reaped == Reaped(seen=2, orphaned=1, spared=end is None, timed_out=end is not None)
         assert (world.row(frame).state, world.row(plain).state) == (state, State.ORPHANED)
 
-    def test_has_no_say_in_a_ledger_that_was_given_none(self, world: World) -> None:
+    def test_has_no_say_in_a_ledger_that_was_given_none(self, world):
         frame = world.ledger.open(OpenBatch(kind=Kind.FRAME, size=2, idle_ttl=60))
         world.clock.advance(2 * MINUTE)
 
@@ -184,7 +184,7 @@ def known(world: World) -> KnownBatches:
     return KnownBatches(world.ports.batches, world.clock, capacity=2)
 
 
-def test_a_live_row_is_read_again_after_half_a_minute(world: World, known: KnownBatches) -> None:
+def test_a_live_row_is_read_again_after_half_a_minute(world, known):
     batch, _ = world.batch(3)
     known.fresh([batch.batch_id])
     world.fresh().cancel(batch.batch_id)
@@ -196,7 +196,7 @@ def test_a_live_row_is_read_again_after_half_a_minute(world: World, known: Known
     assert known.fresh([batch.batch_id])[batch.batch_id].state is State.CANCELLED
 
 
-def test_a_row_that_does_not_reach_far_enough_is_read_again(world: World, known: KnownBatches) -> None:
+def test_a_row_that_does_not_reach_far_enough_is_read_again(world, known):
     # Given a row that was seen before two more items were added
     batch, _ = world.batch(3)
     known.fresh([batch.batch_id])
@@ -209,7 +209,7 @@ def test_a_row_that_does_not_reach_far_enough_is_read_again(world: World, known:
     assert known.reaching({batch.batch_id: 9})[batch.batch_id].items == 5
 
 
-def test_the_oldest_row_makes_room(world: World, known: KnownBatches) -> None:
+def test_the_oldest_row_makes_room(world, known):
     first, second, third = (world.batch()[0] for _ in range(3))
 
     for batch in (first, second, first, third):
@@ -234,7 +234,7 @@ def test_an_answer_that_was_overtaken_by_another_thread_changes_nothing(world, k
     assert known.cached(before.batch_id) == after
 
 
-def test_activity_is_written_once_in_a_tenth_of_the_idle_time(world: World, known: KnownBatches) -> None:
+def test_activity_is_written_once_in_a_tenth_of_the_idle_time(world, known):
     batch, _ = world.batch(3, idle_ttl=1_000)
     known.remember(batch)
     writes = world.written()
@@ -258,7 +258,7 @@ def batch(world: World) -> Batch:
 
 
 @pytest.mark.parametrize("same_id", [True, False])
-def test_an_item_id_of_another_deployment_is_unknown(*, same_id: bool) -> None:
+def test_an_item_id_of_another_deployment_is_unknown(*, same_id):
     # Given two deployments, and an item of one whose batch id the other has, or has not
     theirs, ours = Memory(), Memory()
     ledger = LedgerService(theirs.ports())
@@ -278,7 +278,7 @@ def test_an_item_id_of_another_deployment_is_unknown(*, same_id: bool) -> None:
     assert ledger.mark([group[0]]).whole()[0].first == 1
 
 
-def test_a_row_is_read_anew_however_fresh_it_is_for_who_asks(world: World, known: KnownBatches) -> None:
+def test_a_row_is_read_anew_however_fresh_it_is_for_who_asks(world, known):
     (one, _), (other, _) = world.batch(3), world.batch(3)
     known.fresh([one.batch_id, other.batch_id])
     world.fresh().close(one.batch_id)

@@ -53,7 +53,7 @@ class TestOrder:
             world.ledger.mark([ItemRange(group.prefix, 1, 64)]).whole()
 
     @pytest.mark.parametrize("n", [5, 61, 64])
-    def test_closing_once_more_writes_no_word(self, world: World, n: int) -> None:
+    def test_closing_once_more_writes_no_word(self, world, n):
         batch, (group,) = world.batch(n, closed=True)
         world.ledger.mark(list(group[1:])).whole()
 
@@ -63,7 +63,7 @@ class TestOrder:
 
 class TestRace:
     @pytest.mark.parametrize("n", [1, 4, 5, 17, 65])
-    def test_a_close_just_after_the_last_write_is_seen(self, world: World, n: int) -> None:
+    def test_a_close_just_after_the_last_write_is_seen(self, world, n):
         """The closer has read the edge before the write, so only the acker can complete the batch."""
         batch, (group,) = world.batch(n)
         world.ledger.mark(list(group[:-1])).whole()
@@ -75,7 +75,7 @@ class TestRace:
         assert world.row(batch).state is State.COMPLETE
 
     @pytest.mark.parametrize("n", [1, 4, 5, 17, 65])
-    def test_a_close_just_after_an_acker_died_completes_the_batch(self, world: World, n: int) -> None:
+    def test_a_close_just_after_an_acker_died_completes_the_batch(self, world, n):
         """The acker dies before it looks, so only the closer can complete the batch."""
         batch, (group,) = world.batch(n)
         world.ledger.mark(list(group[:-1])).whole()
@@ -85,7 +85,7 @@ class TestRace:
 
 
 class TestHeal:
-    def test_costs_no_write_when_nothing_was_lost(self, world: World) -> None:
+    def test_costs_no_write_when_nothing_was_lost(self, world):
         _, (group,) = world.batch(64, closed=True)
         world.ledger.mark(list(group)).whole()
 
@@ -104,7 +104,7 @@ class TestHeal:
         assert world.row(batch).state is State.COMPLETE
 
     @pytest.mark.parametrize("n", [4, 16, 64])
-    def test_completes_a_batch_that_was_closed_since_its_row_was_read(self, world: World, n: int) -> None:
+    def test_completes_a_batch_that_was_closed_since_its_row_was_read(self, world, n):
         # Given a settler that knows the batch as open, while its last acker and its closer died
         batch, (group,) = world.batch(n)
         root = world.ports.tree.root_level(n)
@@ -119,7 +119,7 @@ class TestHeal:
         assert world.row(batch).state is State.COMPLETE
         assert world.ports.words.read([WordKey(batch.batch_id, root + 1, 0)]) == {}
 
-    def test_drops_words_of_batches_that_are_gone(self, world: World) -> None:
+    def test_drops_words_of_batches_that_are_gone(self, world):
         gone, (group,) = world.batch(4, lifetime=60)
         live, (other,) = world.batch(4, closed=True)
         world.ledger.mark(list(group)).whole()
@@ -157,7 +157,7 @@ def test_a_word_lives_as_long_as_its_batch_however_it_is_written(world, monkeypa
 
 
 @pytest.mark.parametrize("call", ["ack", "close"])
-def test_a_row_that_vanishes_under_the_last_item_is_an_error(world: World, call: str) -> None:
+def test_a_row_that_vanishes_under_the_last_item_is_an_error(world, call):
     """It takes a time to live that runs out between two calls; the caller is told, and nothing is claimed."""
     batch, (group,) = world.batch(3)
     calls: dict[str, Callable[[], object]] = {
@@ -173,7 +173,7 @@ def test_a_row_that_vanishes_under_the_last_item_is_an_error(world: World, call:
         last()
 
 
-def test_a_batch_pushed_out_of_memory_is_read_again(world: World) -> None:
+def test_a_batch_pushed_out_of_memory_is_read_again(world):
     one, (a,) = world.batch(5, closed=True)
     two, (b,) = world.batch(5, closed=True)
     ledger = world.fresh()
@@ -185,7 +185,7 @@ def test_a_batch_pushed_out_of_memory_is_read_again(world: World) -> None:
     assert sum(receipt.first for receipt in receipts) == 10
 
 
-def test_bits_of_one_word_are_cleared_as_done_and_as_failed_in_one_write(world: World) -> None:
+def test_bits_of_one_word_are_cleared_as_done_and_as_failed_in_one_write(world):
     batch, _ = world.batch(4)
     world.ledger.refresh([batch.batch_id])
     key = WordKey(batch.batch_id, 0, 0)
@@ -198,7 +198,7 @@ def test_bits_of_one_word_are_cleared_as_done_and_as_failed_in_one_write(world: 
 
 
 class TestOverload:
-    def test_whoever_needs_all_words_is_told(self, world: World) -> None:
+    def test_whoever_needs_all_words_is_told(self, world):
         batch, _ = world.batch(12)
         world.ledger.refresh([batch.batch_id])
         world.raise_at("words.clear", "before", Throttled("slow down"))
@@ -206,7 +206,7 @@ class TestOverload:
         with pytest.raises(Throttled):
             all_of(world.ledger.try_to_settle({WordKey(batch.batch_id, 0, 1): 0b1}))
 
-    def test_a_parent_that_is_throttled_leaves_the_children_that_finished_it(self, world: World) -> None:
+    def test_a_parent_that_is_throttled_leaves_the_children_that_finished_it(self, world):
         # Given a call that finishes word 0 and clears a bit of word 1
         batch, (group,) = world.batch(12)
         world.ledger.mark([group[0]]).whole()
@@ -237,7 +237,7 @@ class TestOverload:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("after", range(4))
-def test_a_drained_batch_completes_with_the_repeat_of_a_mark_that_was_left(moment: str, after: int) -> None:
+def test_a_drained_batch_completes_with_the_repeat_of_a_mark_that_was_left(moment, after):
     # Given a batch that drains, whose last item lies in the first of two words
     world = World(2)
     batch, (group,) = world.batch(3)

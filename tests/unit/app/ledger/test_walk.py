@@ -35,7 +35,7 @@ def pending_leaves(world: World, batch: Batch) -> list[int]:
 
 
 class TestVisits:
-    def test_parents_before_children_and_items_in_order(self, world: World) -> None:
+    def test_parents_before_children_and_items_in_order(self, world):
         batch, (group,) = world.batch(20)
         world.ledger.mark([group[5]]).whole()
 
@@ -50,7 +50,7 @@ class TestVisits:
             (0, 4, FULL),
         ]
 
-    def test_no_more_than_the_missing_costs(self, world: World) -> None:
+    def test_no_more_than_the_missing_costs(self, world):
         # Given a million items of which one is missing
         n = 4**10
         batch, (group,) = world.batch(n)
@@ -82,7 +82,7 @@ class TestRange:
 
         assert leaves(walk(world, batch, start, stop)) == list(expected)
 
-    def test_bounds_the_words_above_the_leaves_too(self, world: World) -> None:
+    def test_bounds_the_words_above_the_leaves_too(self, world):
         batch, _ = world.batch(64)
         found = walk(world, batch, 30, 34)
 
@@ -100,7 +100,7 @@ class TestBudget:
         assert (found.reads, found.stopped_at) == (0, stopped_at)
         assert world.accesses.reads["words.read"] == 0
 
-    def test_is_kept_to_the_word(self, world: World) -> None:
+    def test_is_kept_to_the_word(self, world):
         # Given words of level 0 below others, eight of which are read at a time
         batch, _ = world.batch(1_024)
         above = 1 + 4 + 8 + 8
@@ -110,7 +110,7 @@ class TestBudget:
         assert found.reads == world.accesses.reads["words.read"] == above + 7
         assert found.stopped_at == 7 * 4
 
-    def test_that_ends_above_the_leaves_stops_before_the_first_of_them(self, world: World) -> None:
+    def test_that_ends_above_the_leaves_stops_before_the_first_of_them(self, world):
         batch, _ = world.batch(64)
         found = walk(world, batch, 30, budget=2)
 
@@ -142,7 +142,7 @@ class TestBudget:
         assert (walks == 1) == (budget == 10_000)
 
 
-def test_the_words_that_are_read_at_once_may_become_more_on_the_way(world: World) -> None:
+def test_the_words_that_are_read_at_once_may_become_more_on_the_way(world):
     # Given a walk that reads one word after the other on its way to the first item, and may just read all
     batch, _ = world.batch(64)
     steps = Walk(world.ports, batch, budget=21, chunk=1)
@@ -189,7 +189,7 @@ def completed(world: World, items: int, done: batches.Completion) -> Batch:
 
 class TestSums:
     @pytest.mark.parametrize("closed", [True, False])
-    def test_of_a_complete_batch_stand_in_its_row(self, world: World, *, closed: bool) -> None:
+    def test_of_a_complete_batch_stand_in_its_row(self, world, *, closed):
         # Given a batch whose last words are residues, closed before or after its last item
         batch, group = opened(world, 39, closed=closed)
         world.ledger.mark(results(group, range(39))).whole()
@@ -206,7 +206,7 @@ class TestSums:
         assert totals(world, batch, exact=False) == ({"rows": 0, "cents": 0}, False)
         assert not count_totals(world.ports, world.row(batch), budget=3).totals_exact
 
-    def test_of_a_new_batch_are_zero(self, world: World) -> None:
+    def test_of_a_new_batch_are_zero(self, world):
         batch, _ = opened(world, 4**4)
 
         assert totals(world, batch) == ({"rows": 0, "cents": 0}, True)
@@ -214,7 +214,7 @@ class TestSums:
 
 
 class TestVerify:
-    def test_says_that_a_row_has_other_totals_than_its_words_and_repairs_nothing(self, world: World) -> None:
+    def test_says_that_a_row_has_other_totals_than_its_words_and_repairs_nothing(self, world):
         # Given a complete batch whose row says something else
         done = batches.Completion(0, failed_more=False, totals={"rows": 21, "cents": 0}, totals_exact=True)
         batch = completed(world, 16, done)
@@ -224,7 +224,7 @@ class TestVerify:
         (found,) = verdict.disagreements
         assert "{'rows': 21, 'cents': 0}, but its words {'rows': 16, 'cents': -120}" in found
 
-    def test_repairs_words_of_a_batch_that_was_completed_around_them(self, world: World) -> None:
+    def test_repairs_words_of_a_batch_that_was_completed_around_them(self, world):
         # Given a complete row whose last word was never settled
         batch = completed(world, 20, batches.Completion(0, False))
 
@@ -232,7 +232,7 @@ class TestVerify:
         assert totals(world, batch) == ({"rows": 20, "cents": -190}, True)
 
 
-def test_ranges_are_marked_on_level_0_and_pass_over_nothing(world: World) -> None:
+def test_ranges_are_marked_on_level_0_and_pass_over_nothing(world):
     batch, group = opened(world, 64, closed=True)
     world.ledger.mark(results(group, [5, 22])).whole()
     with pytest.raises(InvalidRequest, match="which has totals: mark its items on level 0"):
@@ -252,19 +252,19 @@ class TestRefused:
             ({"rows": 2**53 + 1}, "whole number"),
         ],
     )
-    def test_values_write_nothing(self, world: World, values: Mapping[str, int], why: str) -> None:
+    def test_values_write_nothing(self, world, values, why):
         _, group = opened(world, 4)
 
         for mark in (Done(group[1], values), Failure(group[1], "no", totals=values)):
             with world.refusing(InvalidRequest, why):
                 world.ledger.mark([mark]).whole()
 
-    def test_names_at_the_opening(self, world: World) -> None:
+    def test_names_at_the_opening(self, world):
         with pytest.raises(InvalidRequest, match="at most 4 totals"):
             world.ledger.open(OpenBatch(totals=("a", "b", "c", "d", "e")))
 
 
-def test_a_batch_with_totals_takes_the_writes_of_one_without(world: World) -> None:
+def test_a_batch_with_totals_takes_the_writes_of_one_without(world):
     def writes(names: tuple[str, ...]) -> dict[str, int]:
         _, (group,) = world.batch(64, closed=True, totals=names)
         world.accesses.writes.clear()
@@ -276,7 +276,7 @@ def test_a_batch_with_totals_takes_the_writes_of_one_without(world: World) -> No
     assert not world.accesses.refused
 
 
-def test_a_retry_starts_at_zero_and_knows_the_sums_before(world: World) -> None:
+def test_a_retry_starts_at_zero_and_knows_the_sums_before(world):
     first, group = opened(world, 4, closed=True)
     world.ledger.mark(results(group, range(3))).whole()
     world.ledger.mark([Failure(group[3], "no price")]).whole()

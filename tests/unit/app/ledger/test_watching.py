@@ -37,7 +37,7 @@ def published(world: World, batch: Batch) -> list[str]:
 
 
 class TestFailing:
-    def test_the_first_failure_is_told_once_at_one_write(self, world: World) -> None:
+    def test_the_first_failure_is_told_once_at_one_write(self, world):
         batch, (group,) = world.batch(20, closed=True)
         with world.costing(writes=3):  # the note, the word, and the row
             world.fail(group[0])
@@ -47,13 +47,13 @@ class TestFailing:
             world.fail(group[1])
         assert published(world, batch) == ["failing"]
 
-    def test_a_failure_of_an_item_that_is_done_is_none(self, world: World) -> None:
+    def test_a_failure_of_an_item_that_is_done_is_none(self, world):
         batch, (group,) = world.batch(20, closed=True)
         world.ledger.mark([group[0]]).whole()
         world.fail(group[0])
         assert told(world, batch) == []
 
-    def test_the_repeat_of_a_call_that_died_tells_it(self, world: World) -> None:
+    def test_the_repeat_of_a_call_that_died_tells_it(self, world):
         batch, (group,) = world.batch(20, closed=True)
         with world.dying("words.clear", "after"):
             world.fail(group[0])
@@ -61,21 +61,21 @@ class TestFailing:
         assert world.fail(group[0])[0].failed == 0
         assert told(world, batch) == ["failing"]
 
-    def test_a_batch_that_fails_at_its_last_item_tells_it_right_before_its_end(self, world: World) -> None:
+    def test_a_batch_that_fails_at_its_last_item_tells_it_right_before_its_end(self, world):
         batch, (group,) = world.batch(3, closed=True)
         world.ledger.mark(list(group[0:2])).whole()
         world.fail(group[2])
         assert told(world, batch) == []
         assert published(world, batch) == ["failing", "complete"]
 
-    def test_a_row_that_cannot_be_written_fails_no_mark(self, world: World) -> None:
+    def test_a_row_that_cannot_be_written_fails_no_mark(self, world):
         batch, (group,) = world.batch(20, closed=True)
         world.raise_at("batches.tell", "before", Throttled("busy", retry_after=1))
         assert world.fail(group[0])[0].failed == 1
         world.ledger.cancel(batch.batch_id)
         assert published(world, batch) == ["failing", "cancelled"]
 
-    def test_a_bus_that_was_down_until_the_end_hears_of_the_end_alone(self, world: World) -> None:
+    def test_a_bus_that_was_down_until_the_end_hears_of_the_end_alone(self, world):
         batch, (group,) = world.batch(20, closed=True)
         before = world.row(batch)
         world.fail(group[0])
@@ -85,14 +85,14 @@ class TestFailing:
         world.ledger.tell(before, after, again=True)
         assert [event.detail_type for event in world.memory.events.published] == ["Batch Failing"]
 
-    def test_patterns_tell_of_themselves(self, world: World) -> None:
+    def test_patterns_tell_of_themselves(self, world):
         batch, (group,) = world.batch(20, kind=Kind.FRAME)
         world.fail(group[0])
         assert (told(world, batch), world.row(batch).attention) == ([], "failing")
 
 
 class TestWaiting:
-    def test_the_last_failure_tells_it_at_once(self, world: World) -> None:
+    def test_the_last_failure_tells_it_at_once(self, world):
         batch, (group,) = world.batch(9, closed=True, **HOLDS)
         world.fail(group[0])
         world.ledger.mark(list(group[1:8])).whole()
@@ -100,7 +100,7 @@ class TestWaiting:
         world.fail(group[8])
         assert told(world, batch) == ["failing", "waiting"]
 
-    def test_the_reaper_tells_it_where_an_acknowledgement_was_last(self, world: World) -> None:
+    def test_the_reaper_tells_it_where_an_acknowledgement_was_last(self, world):
         batch, (group,) = world.batch(9, closed=True, **HOLDS)
         world.fail(group[0])
         with world.costing(reads=0):
@@ -117,28 +117,28 @@ class TestWaiting:
             world.fail(item)
         assert told(world, batch) == ["failing"]
 
-    def test_a_batch_that_waits_has_told_that_it_fails(self, world: World) -> None:
+    def test_a_batch_that_waits_has_told_that_it_fails(self, world):
         batch, (group,) = world.batch(1, **HOLDS)
         world.raise_at("batches.tell", "before", Throttled("busy", retry_after=1))
         world.fail(group[0])
         world.ledger.close(batch.batch_id)
         assert told(world, batch) == ["failing", "waiting"]
 
-    def test_a_failure_that_nobody_told_of_is_told_at_the_end_if_it_is_held(self, world: World) -> None:
+    def test_a_failure_that_nobody_told_of_is_told_at_the_end_if_it_is_held(self, world):
         batch, (group,) = world.batch(20, closed=True, **HOLDS)
         world.raise_at("batches.tell", "before", Throttled("busy", retry_after=1))
         world.fail(group[0])
         world.ledger.cancel(batch.batch_id)
         assert published(world, batch) == ["failing", "cancelled"]
 
-    def test_an_open_batch_may_get_more_items(self, world: World) -> None:
+    def test_an_open_batch_may_get_more_items(self, world):
         batch, (group,) = world.batch(1, **HOLDS)
         world.fail(group[0])
         assert told(world, batch) == ["failing"]
         world.ledger.close(batch.batch_id)
         assert told(world, batch) == ["failing", "waiting"]
 
-    def test_what_an_item_adds_meanwhile_is_waited_for(self, world: World) -> None:
+    def test_what_an_item_adds_meanwhile_is_waited_for(self, world):
         # Given a batch that drains, in which one item has failed, and another adds and is done meanwhile
         batch, (group,) = world.batch(2, **HOLDS)
         world.ledger.close(batch.batch_id, when=CloseWhen.DRAINED)
@@ -159,7 +159,7 @@ class TestWaiting:
 
 class TestProgress:
     @pytest.mark.parametrize("order", ["up", "down", "mixed"])
-    def test_each_milestone_is_told_in_time_and_never_early(self, order: str) -> None:
+    def test_each_milestone_is_told_in_time_and_never_early(self, order):
         world = World(width=8)
         batch, (group,) = world.batch(1_000, closed=True, milestones=(25, 50, 90, 100))
         places = list(range(1_000))[:: -1 if order == "down" else 1]
@@ -181,7 +181,7 @@ class TestProgress:
             "complete",
         ]
 
-    def test_other_acknowledgements_read_nothing(self, world: World) -> None:
+    def test_other_acknowledgements_read_nothing(self, world):
         batch, (group,) = world.batch(640, closed=True, milestones=(50,))
         with world.costing(reads=0):
             world.ledger.mark(list(group[1 : 640 // LOOKS])).whole()
@@ -189,7 +189,7 @@ class TestProgress:
         assert world.accesses.reads["words.read"] > 0
         assert told(world, batch) == []
 
-    def test_what_is_not_affordable_to_read_counts_as_pending(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_is_not_affordable_to_read_counts_as_pending(self, monkeypatch):
         world = World(width=4)
         monkeypatch.setattr("fanin.app.ledger.watching.COUNTED", 5)
         batch, (group,) = world.batch(256, closed=True, milestones=(10, 50, 90))
@@ -198,18 +198,18 @@ class TestProgress:
         world.ledger.mark([group[n] for n in range(0, 192, 4)]).whole()
         assert told(world, batch) == ["progress.10", "progress.50"]
 
-    def test_the_close_tells_what_was_done_before(self, world: World) -> None:
+    def test_the_close_tells_what_was_done_before(self, world):
         batch, (group,) = world.batch(10, milestones=(50, 90))
         world.ledger.mark(list(group[0:6])).whole()
         assert told(world, batch) == []
         world.ledger.close(batch.batch_id)
         assert told(world, batch) == ["progress.50"]
 
-    def test_an_estimated_batch_takes_none(self, world: World) -> None:
+    def test_an_estimated_batch_takes_none(self, world):
         with pytest.raises(InvalidRequest, match="an estimated batch takes no milestones"):
             world.batch(10, milestones=(50,), mode=Mode.ESTIMATED)
 
-    def test_a_process_that_does_not_know_of_a_change_tells_none_of_those_before(self, world: World) -> None:
+    def test_a_process_that_does_not_know_of_a_change_tells_none_of_those_before(self, world):
         # Given a process with a row from before the milestones were changed
         batch, (group,) = world.batch(100, closed=True, milestones=(50, 90))
         other = world.fresh()
@@ -223,12 +223,12 @@ class TestProgress:
         # Then the new one is told, too
         assert published(world, batch) == ["progress.50", "progress.80", "progress.99", "complete"]
 
-    def test_words_that_a_job_clears_count(self, world: World) -> None:
+    def test_words_that_a_job_clears_count(self, world):
         batch, _ = world.batch(64, closed=True, milestones=(50,))
         world.ledger.clear({batch.batch_id: list(world.ports.tree.cover(0, 40, 64))})
         assert told(world, batch) == ["progress.50"]
 
-    def test_milestones_of_a_live_batch_change(self, world: World) -> None:
+    def test_milestones_of_a_live_batch_change(self, world):
         batch, (group,) = world.batch(10, closed=True, milestones=(50,))
         world.ledger.mark(list(group[0:6])).whole()
         changed = world.ledger.change(batch.batch_id, ChangeLimits(milestones=[80, 20, 60]))
@@ -237,7 +237,7 @@ class TestProgress:
         assert published(world, batch) == ["progress.50", "progress.60"]
         assert world.ledger.change(batch.batch_id, ChangeLimits(milestones=())).milestones == ()
 
-    def test_a_part_of_a_batch_that_timed_out_is_all_that_is_told(self, world: World) -> None:
+    def test_a_part_of_a_batch_that_timed_out_is_all_that_is_told(self, world):
         batch, (group,) = world.batch(10, closed=True, milestones=(50, 90))
         world.ledger.mark(list(group[0:5])).whole()
         world.ledger.cancel(batch.batch_id)
@@ -269,7 +269,7 @@ def fail(world: World, *items: str) -> Receipt:
     return receipt
 
 
-def test_beyond_the_count_the_batch_is_cancelled(world: World) -> None:
+def test_beyond_the_count_the_batch_is_cancelled(world):
     # Given a batch that tolerates three
     batch, (group,) = world.batch(20, closed=True, tolerated_failures=Tolerance(count=3))
 
@@ -285,12 +285,12 @@ def test_beyond_the_count_the_batch_is_cancelled(world: World) -> None:
     assert (detail["cause"], detail["failed"]) == ("failures", 4)
 
 
-def test_a_cancel_that_was_asked_for_has_no_cause(world: World) -> None:
+def test_a_cancel_that_was_asked_for_has_no_cause(world):
     batch, _ = world.batch(1, tolerated_failures=Tolerance(count=0))
     assert world.ledger.cancel(batch.batch_id).cause is None
 
 
-def test_a_share_of_what_is_done(world: World) -> None:
+def test_a_share_of_what_is_done(world):
     batch, (group,) = world.batch(64, tolerated_failures=Tolerance(percent=25, min_sample=8))
     assert fail(world, *group[0:7]).state is State.OPEN  # all of 7, and 8 must be done
     world.ledger.mark(list(group[7:31])).whole()
@@ -299,7 +299,7 @@ def test_a_share_of_what_is_done(world: World) -> None:
     assert world.row(batch).cause is Cause.FAILURES
 
 
-def test_repeats_of_a_failure_do_not_count(world: World) -> None:
+def test_repeats_of_a_failure_do_not_count(world):
     batch, (group,) = world.batch(20, tolerated_failures=Tolerance(count=2))
     for _ in range(5):
         fail(world, group[0], group[1])
@@ -308,7 +308,7 @@ def test_repeats_of_a_failure_do_not_count(world: World) -> None:
     assert world.row(batch).failing == 2
 
 
-def test_what_failed_before_the_rest_of_a_call_was_throttled_counts(world: World) -> None:
+def test_what_failed_before_the_rest_of_a_call_was_throttled_counts(world):
     batch, (group,) = world.batch(20, closed=True, tolerated_failures=Tolerance(count=1))
     world.raise_at("words.clear", "before", Throttled("busy"), after=2)
 
@@ -318,7 +318,7 @@ def test_what_failed_before_the_rest_of_a_call_was_throttled_counts(world: World
     assert world.row(batch).cause is Cause.FAILURES
 
 
-def test_a_hint_that_is_too_high_decides_nothing(world: World) -> None:
+def test_a_hint_that_is_too_high_decides_nothing(world):
     batch, (group,) = world.batch(20, tolerated_failures=Tolerance(count=2))
     world.ports.batches.hint_failures(batch.batch_id, 1_000)
 
@@ -327,7 +327,7 @@ def test_a_hint_that_is_too_high_decides_nothing(world: World) -> None:
     assert fail(world, group[2]).state is State.CANCELLED
 
 
-def test_a_hint_that_was_lost_delays(world: World) -> None:
+def test_a_hint_that_was_lost_delays(world):
     # Given a request whose hint is not written
     batch, (group,) = world.batch(20, closed=True, tolerated_failures=Tolerance(count=2))
 
@@ -341,7 +341,7 @@ def test_a_hint_that_was_lost_delays(world: World) -> None:
     assert (reaped.cancelled, world.row(batch).cause) == (1, Cause.FAILURES)
 
 
-def test_the_close_looks_too(world: World) -> None:
+def test_the_close_looks_too(world):
     batch, (group,) = world.batch(40, tolerated_failures=Tolerance(percent=10, min_sample=20))
     fail(world, *group[0:10])
     world.ledger.mark(list(group[10:20])).whole()
@@ -349,7 +349,7 @@ def test_the_close_looks_too(world: World) -> None:
     assert world.ledger.close(batch.batch_id).cause is Cause.FAILURES
 
 
-def test_held_items_count_and_released_ones_count_once(world: World) -> None:
+def test_held_items_count_and_released_ones_count_once(world):
     batch, (group,) = world.batch(20, on_failure=OnFailure.HOLD, tolerated_failures=Tolerance(count=3))
     assert fail(world, group[0], group[1]).held == 2
     world.ledger.release(batch.batch_id)
@@ -357,7 +357,7 @@ def test_held_items_count_and_released_ones_count_once(world: World) -> None:
     assert fail(world, group[3]).state is State.CANCELLED
 
 
-def test_items_that_are_redriven_while_it_counts_do_not_end_it(world: World) -> None:
+def test_items_that_are_redriven_while_it_counts_do_not_end_it(world):
     # Given a batch of which as much failed as it tolerates: 10 of 20
     batch, (group,) = world.batch(
         40, on_failure=OnFailure.HOLD, tolerated_failures=Tolerance(percent=50, min_sample=10)
@@ -383,7 +383,7 @@ def test_items_that_are_redriven_while_it_counts_do_not_end_it(world: World) -> 
     assert (row.state, row.cause) == (State.CLOSED, None)
 
 
-def test_a_held_item_that_is_done_while_it_counts_is_one_item_of_the_sample(world: World) -> None:
+def test_a_held_item_that_is_done_while_it_counts_is_one_item_of_the_sample(world):
     # Given a batch of which one item is missing for the share of failures to say something
     batch, (group,) = world.batch(
         40, on_failure=OnFailure.HOLD, tolerated_failures=Tolerance(percent=10, min_sample=10)
@@ -403,7 +403,7 @@ def test_a_held_item_that_is_done_while_it_counts_is_one_item_of_the_sample(worl
     assert fail(world, group[9]).state is State.CANCELLED
 
 
-def test_a_batch_that_may_be_complete_is_not_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_may_be_complete_is_not_given_up(world, monkeypatch):
     _, (group,) = world.batch(20, tolerated_failures=Tolerance(count=2))
     uncertain = lambda _ledger, row: Inspected(row, certain=False)  # noqa: E731
     monkeypatch.setattr(Reading, "inspect", uncertain)
@@ -413,14 +413,14 @@ def test_a_batch_that_may_be_complete_is_not_given_up(world: World, monkeypatch:
     assert fail(world, group[9]).state is State.CANCELLED
 
 
-def test_a_batch_of_which_all_is_done_completes_whatever_failed(world: World) -> None:
+def test_a_batch_of_which_all_is_done_completes_whatever_failed(world):
     batch, (group,) = world.batch(3, closed=True, tolerated_failures=Tolerance(count=0))
 
     assert fail(world, *group).state is State.COMPLETE
     assert (world.row(batch).cause, world.row(batch).failed) == (None, 3)
 
 
-def test_costs_one_write_a_failing_request_where_it_is_set_and_else_none(world: World) -> None:
+def test_costs_one_write_a_failing_request_where_it_is_set_and_else_none(world):
     def writes(tolerance: Tolerance | None) -> int:
         _, (group,) = world.batch(20, tolerated_failures=tolerance)
         before = world.written()
@@ -430,7 +430,7 @@ def test_costs_one_write_a_failing_request_where_it_is_set_and_else_none(world: 
     assert writes(Tolerance(count=9)) == writes(None) + 1
 
 
-def test_what_cannot_be_counted_is_refused(world: World) -> None:
+def test_what_cannot_be_counted_is_refused(world):
     with pytest.raises(InvalidRequest, match="open the batch in exact mode"):
         world.ledger.open(OpenBatch(mode=Mode.ESTIMATED, tolerated_failures=Tolerance(count=1)))
     with pytest.raises(InvalidRequest, match="needs a count"):

@@ -15,12 +15,12 @@ from fanin.errors import Throttled
 # What became of messages, for a caller who wants all of them sent or none waiting.
 
 
-def test_each_message_is_answered_in_its_place() -> None:
+def test_each_message_is_answered_in_its_place():
     assert Offered({1: "gone"}, {}).answers(3) == [None, "gone", None]
     assert Offered({}, {}).answers(0) == []
 
 
-def test_messages_that_wait_are_an_error_that_says_why() -> None:
+def test_messages_that_wait_are_an_error_that_says_why():
     with pytest.raises(
         Throttled, match=r"^queues did not accept 2 messages \(busy\); try again later$"
     ) as error:
@@ -31,21 +31,21 @@ def test_messages_that_wait_are_an_error_that_says_why() -> None:
 # Events as they are sent, and their size as EventBridge counts it.
 
 
-def test_an_event_carries_its_own_id_in_its_detail() -> None:
+def test_an_event_carries_its_own_id_in_its_detail():
     event = Event("7.complete", "Batch Completed", {"user_key": "☂"}, 0)
 
     assert event.body == '{"user_key":"☂","id":"7.complete"}'
     assert Event("", "sold", {"n": 7}, 0).body == '{"n":7}'
 
 
-def test_half_a_surrogate_pair_stays_escaped() -> None:
+def test_half_a_surrogate_pair_stays_escaped():
     assert Event("", "sold", {"n": "\ud83d é"}, 0).body == '{"n":"\\ud83d é"}'
 
 
 @pytest.mark.parametrize(
     ("character", "size"), [("a", 1), ("é", 2), ("☂", 3), ("💥", 4), ("\n", 2), ("\0", 6)]
 )
-def test_its_size_is_that_of_its_bytes(character: str, size: int) -> None:
+def test_its_size_is_that_of_its_bytes(character, size):
     empty = Event("", "sold", {"n": ""}, 0, source="shop")
     event = Event("", "sold", {"n": character * 100}, 0, source="shop")
 
@@ -54,21 +54,21 @@ def test_its_size_is_that_of_its_bytes(character: str, size: int) -> None:
     assert json.loads(event.body) == event.detail
 
 
-def test_its_type_and_source_count_in_bytes_too() -> None:
+def test_its_type_and_source_count_in_bytes_too():
     assert Event("", "☂", {}, 0, source="é").size == len("{}") + 3 + 2 + 14
 
 
 # Where large parts of a batch are.
 
 
-def test_parts_of_one_batch_are_spread_and_never_in_the_partition_of_a_batch() -> None:
+def test_parts_of_one_batch_are_spread_and_never_in_the_partition_of_a_batch():
     partitions = {shard(MAX_BATCH_ID, ordinal) for ordinal in range(100)}
 
     assert len(partitions) == SHARDS
     assert min(partitions) > MAX_BATCH_ID
 
 
-def test_two_batches_share_no_partition() -> None:
+def test_two_batches_share_no_partition():
     mine, other = ({shard(batch_id, ordinal) for ordinal in range(SHARDS)} for batch_id in (0, MAX_BATCH_ID))
 
     assert mine.isdisjoint(other)
@@ -96,7 +96,7 @@ SECOND = 1_800_000_000
         (FOREVER, SECOND * 1000, True),
     ],
 )
-def test_a_record_lives_until_its_time_to_live(expires_at: int, now: int, *, lives: bool) -> None:
+def test_a_record_lives_until_its_time_to_live(expires_at, now, *, lives):
     assert Record("name", {}, 1, expires_at).lives(now) is lives
 
 
@@ -112,5 +112,5 @@ def test_a_record_lives_until_its_time_to_live(expires_at: int, now: int, *, liv
         (Tally(2, whole=False), Tally(), Tally(2, whole=False)),
     ],
 )
-def test_a_sum_is_whole_if_both_are(ours: Tally, theirs: Tally, both: Tally) -> None:
+def test_a_sum_is_whole_if_both_are(ours, theirs, both):
     assert ours.and_(theirs) == both

@@ -27,7 +27,7 @@ def run(batch: Batch, *taken: int, at: int = 0) -> RedriveRun:
     return RedriveRun(batch.batch_id, Redrive(), 0, 0, page=RedrivePage(plan=plan))
 
 
-def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed: Failed) -> None:
+def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed):
     # Given a message in the bucket that no row can hold, and a queue that refuses it
     batch = failed.failures(1)
     failed.memory.claims.objects["key"] = b'{"body": "%s"}' % (b"x" * MAX_KEPT_IN_ROW)
@@ -49,7 +49,7 @@ def in_the_bucket(failed: Failed, batch: Batch) -> None:
     failed.memory.claims.objects |= {row.kept: b'{"body": "large %d"}' % row.ordinal for row in large}
 
 
-def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(failed: Failed) -> None:
+def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(failed):
     # Given a page of messages that may have a quarter of a gigabyte
     batch = failed.failures(40)
     in_the_bucket(failed, batch)
@@ -68,7 +68,7 @@ def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(fai
     assert [message.body for message in failed.sent()] == [f"large {n}" for n in range(40)]
 
 
-def test_notes_that_are_past_their_time_end_it(failed: Failed) -> None:
+def test_notes_that_are_past_their_time_end_it(failed):
     batch = failed.failures(1)
     with pytest.raises(BatchGone):
         delivery(failed).deliver(batch, run(batch, 0, 5))
@@ -98,7 +98,7 @@ def test_messages_behind_one_that_waits_are_not_sent_before_it(failed, monkeypat
     assert [message.body for message in failed.sent(FIFO)] == [f"large {n}" for n in range(count)]
 
 
-def test_a_busy_queue_does_not_keep_what_another_refused_from_being_noted(failed: Failed) -> None:
+def test_a_busy_queue_does_not_keep_what_another_refused_from_being_noted(failed):
     # Given two messages, one to a queue that is busy and one to a queue that refuses it
     batch = failed.failures(2, sources={1: SMALL})
     failed.memory.channels.busy.add(QUEUE)
@@ -109,7 +109,7 @@ def test_a_busy_queue_does_not_keep_what_another_refused_from_being_noted(failed
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_the_new_batch_is_like_the_one_that_it_retries(failed: Failed, mode: Mode) -> None:
+def test_the_new_batch_is_like_the_one_that_it_retries(failed, mode):
     # Given a batch with a user key, metadata and totals, of whose failures only the reasons are kept by now
     asked = {"user_key": "mine", "metadata": {"a": "b"}, "totals": ("rows",), "keep": Keep.REASON}
     batch = failed.failures(1, mode=mode, **asked)
@@ -120,7 +120,7 @@ def test_the_new_batch_is_like_the_one_that_it_retries(failed: Failed, mode: Mod
     assert {name: getattr(new, name) for name in asked} == {name: getattr(batch, name) for name in asked}
 
 
-def test_the_new_batch_keeps_results_where_the_one_that_it_retries_did(failed: Failed) -> None:
+def test_the_new_batch_keeps_results_where_the_one_that_it_retries_did(failed):
     batch = failed.failures(1, results=True)
     delivery(failed).deliver(batch, run(batch, 0))
     assert failed.new(batch).results
@@ -140,7 +140,7 @@ def end_new_batches(failed: Failed, batch: Batch, times: int, moment: str = "bef
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_new_batch_that_ends_at_once_leaves_the_page_to_the_next_part(failed: Failed, moment: str) -> None:
+def test_a_new_batch_that_ends_at_once_leaves_the_page_to_the_next_part(failed, moment):
     # Given a new batch that ends before or after it has the item
     batch = failed.failures(1)
     end_new_batches(failed, batch, 1, moment)
@@ -153,7 +153,7 @@ def test_a_new_batch_that_ends_at_once_leaves_the_page_to_the_next_part(failed: 
     assert failed.ports.parts.redriven(batch.batch_id, [0])[0].item == item
 
 
-def test_no_batch_takes_the_place_of_one_that_ended_when_the_failures_are_gone(failed: Failed) -> None:
+def test_no_batch_takes_the_place_of_one_that_ended_when_the_failures_are_gone(failed):
     # Given a new batch that ends, and somebody who removes the one that it retries
     batch = failed.failures(1)
     end_new_batches(failed, batch, 1)
@@ -166,7 +166,7 @@ def test_no_batch_takes_the_place_of_one_that_ended_when_the_failures_are_gone(f
     assert not failed.sent()
 
 
-def test_a_message_without_a_group_gets_that_of_its_batch_on_a_fifo_queue(failed: Failed) -> None:
+def test_a_message_without_a_group_gets_that_of_its_batch_on_a_fifo_queue(failed):
     # Given a failure from a FIFO queue, and one from another, both without a group
     batch = failed.failures(2, sources={0: FIFO})
     new = delivery(failed).deliver(batch, run(batch, 0, 1)).to
@@ -175,7 +175,7 @@ def test_a_message_without_a_group_gets_that_of_its_batch_on_a_fifo_queue(failed
     assert [message.group for message in failed.sent()] == [None]
 
 
-def test_a_fifo_queue_takes_a_held_item_once_for_each_of_its_failures(failed: Failed) -> None:
+def test_a_fifo_queue_takes_a_held_item_once_for_each_of_its_failures(failed):
     # Given a held item from a FIFO queue
     batch = failed.failures(1, live=True, sources={0: FIFO})
     note = failed.noted(batch)
@@ -192,7 +192,7 @@ def test_a_fifo_queue_takes_a_held_item_once_for_each_of_its_failures(failed: Fa
     ]
 
 
-def test_a_long_refusal_is_cut_to_the_length_of_a_reason(failed: Failed) -> None:
+def test_a_long_refusal_is_cut_to_the_length_of_a_reason(failed):
     batch = failed.failures(1)
     failed.memory.channels.refusing[QUEUE] = "x" * 2_000
     delivery(failed).deliver(batch, run(batch, 0))
@@ -200,7 +200,7 @@ def test_a_long_refusal_is_cut_to_the_length_of_a_reason(failed: Failed) -> None
     assert note.reason == "redrive: " + "x" * (1_024 - len("redrive: "))
 
 
-def test_a_queue_that_vanished_after_the_failures_were_planned_fails_their_items(failed: Failed) -> None:
+def test_a_queue_that_vanished_after_the_failures_were_planned_fails_their_items(failed):
     batch = failed.failures(1)
     del failed.memory.channels.queues[QUEUE]
     delivery(failed).deliver(batch, run(batch, 0))
@@ -208,7 +208,7 @@ def test_a_queue_that_vanished_after_the_failures_were_planned_fails_their_items
     assert (note.reason, bool(note.kept)) == ("redrive: its queue is gone", True)
 
 
-def test_a_repeat_sends_under_the_same_items_and_leaves_out_what_is_done(failed: Failed) -> None:
+def test_a_repeat_sends_under_the_same_items_and_leaves_out_what_is_done(failed):
     batch = failed.failures(4)
     first = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
     assert first.counts == Counts(items=3)
@@ -220,7 +220,7 @@ def test_a_repeat_sends_under_the_same_items_and_leaves_out_what_is_done(failed:
     assert all(len(items) == 1 for items in failed.items().values())
 
 
-def test_a_live_batch_stays_open_when_its_held_items_were_sent(failed: Failed) -> None:
+def test_a_live_batch_stays_open_when_its_held_items_were_sent(failed):
     # Given a redrive that sends items of a live batch under their own ids
     batch = failed.failures(2, live=True)
     done = delivery(failed).deliver(batch, run(batch, 0, 1))

@@ -36,11 +36,11 @@ RUN = RedriveRun(
 )
 
 
-def test_what_is_written_is_read() -> None:
+def test_what_is_written_is_read():
     assert run_of(7, Record(RUN.name, RUN.value, 5, 0)) == replace(RUN, version=5)
 
 
-def test_callers_see_what_became_of_it() -> None:
+def test_callers_see_what_became_of_it():
     assert RUN.shown == Redriving(
         name="95b09ec230bbf4ee/000003",
         retry_of=7,
@@ -59,14 +59,14 @@ def test_callers_see_what_became_of_it() -> None:
     assert replace(RUN, done=True).shown.state is RedriveState.FINISHED
 
 
-def test_the_order_in_which_a_selection_is_written_makes_no_difference() -> None:
+def test_the_order_in_which_a_selection_is_written_makes_no_difference():
     one, two = (OrdinalRange(1, 2), OrdinalRange(3, 4))
     assert prefix_of(Redrive(["a", "b"], [one, two])) == prefix_of(Redrive(["b", "a", "a"], [two, one]))
     others = [Redrive(), Redrive(["a"]), Redrive([], [one]), Redrive(queue_url="https://sqs/x")]
     assert len({prefix_of(other) for other in others}) == 4
 
 
-def test_the_latest_of_a_selection_is_found_among_others(failed: Failed) -> None:
+def test_the_latest_of_a_selection_is_found_among_others(failed):
     batch, _ = failed.batch()
     store = failed.ports.records
     assert latest(store, batch.batch_id, REQUEST) is None
@@ -78,7 +78,7 @@ def test_the_latest_of_a_selection_is_found_among_others(failed: Failed) -> None
     assert found.generation == 11
 
 
-def test_a_redrive_of_a_batch_that_is_past_its_time_is_not_written(failed: Failed) -> None:
+def test_a_redrive_of_a_batch_that_is_past_its_time_is_not_written(failed):
     # Given a redrive that is written
     batch, _ = failed.batch()
     store = failed.ports.records
@@ -91,13 +91,13 @@ def test_a_redrive_of_a_batch_that_is_past_its_time_is_not_written(failed: Faile
     assert read(store, batch.batch_id, RUN.name) is None
 
 
-def test_one_that_sent_nothing_is_used_again() -> None:
+def test_one_that_sent_nothing_is_used_again():
     assert RUN.next().generation == 4
     idle = replace(RUN, to=None, version=5)
     assert (idle.next().generation, idle.next().version) == (3, 5)
 
 
-def test_counts_stay_small() -> None:
+def test_counts_stay_small():
     one = Counts(1, 1, 1, (1,), {"known": 1})
     many = Counts(0, 0, 50, tuple(range(50)), {f"why {n}": 1 for n in range(50)})
     both = one.plus(many).plus(one)
@@ -109,7 +109,7 @@ def test_counts_stay_small() -> None:
     assert OTHER_REFUSALS in both.refused
 
 
-def test_what_is_written_can_be_read_by_every_process() -> None:
+def test_what_is_written_can_be_read_by_every_process():
     assert RUN.name == "redrive/95b09ec230bbf4ee/000003"
     assert json.loads(json.dumps(RUN.value)) == {
         "errors": ["a"],
@@ -144,7 +144,7 @@ def looked_at(failed: Failed, monkeypatch) -> list[str]:
     return looks
 
 
-def test_a_queue_is_looked_at_once_in_half_a_minute(failed: Failed, monkeypatch) -> None:
+def test_a_queue_is_looked_at_once_in_half_a_minute(failed, monkeypatch):
     # Given a queue that is there
     looks = looked_at(failed, monkeypatch)
     queues = Destinations(failed.ports)
@@ -173,7 +173,7 @@ def test_only_the_thousand_queues_that_were_looked_at_last_are_remembered(failed
     assert looks == [*names, names[0]]
 
 
-def test_a_long_refusal_is_cut(failed: Failed) -> None:
+def test_a_long_refusal_is_cut(failed):
     """Refusals are stored in the record of the redrive, up to twenty-one of them."""
     why = Destinations(failed.ports).refusal("https://sqs/" + "x" * 1_000) or ""
     assert why.startswith("there is no queue 'https://sqs/xxx")
@@ -187,7 +187,7 @@ def planning(world: Failed, page: int = 3) -> Planning:
     return Planning(world.ports, Destinations(world.ports), page=page)
 
 
-def test_a_step_reads_a_bounded_number_of_pages(failed: Failed) -> None:
+def test_a_step_reads_a_bounded_number_of_pages(failed):
     batch = failed.failures(3 * LISTED + 3, reasons={3 * LISTED: "wanted"})
     first = planning(failed).after(batch, Redrive(errors=["wanted"]))[0]
     assert (first.plan, first.last) == ((), False)
@@ -195,7 +195,7 @@ def test_a_step_reads_a_bounded_number_of_pages(failed: Failed) -> None:
     assert [n for n, _ in second.plan] == [3 * LISTED]
 
 
-def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed: Failed) -> None:
+def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed):
     # Given a plan of which every other item has a note
     batch = failed.failures(12)
     rows, _ = failed.ports.parts.failures(batch.batch_id, limit=100)
@@ -211,14 +211,14 @@ def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed: 
 
 
 @pytest.mark.parametrize("stop", [2, 3])
-def test_nothing_is_read_beyond_the_last_range(failed: Failed, stop: int) -> None:
+def test_nothing_is_read_beyond_the_last_range(failed, stop):
     batch = failed.failures(30)
     page = planning(failed).after(batch, Redrive(ranges=[OrdinalRange(0, stop)]))[0]
     assert page.last
     assert [n for n, _ in page.plan] == list(range(stop))
 
 
-def test_pages_follow_each_other_to_the_end(failed: Failed) -> None:
+def test_pages_follow_each_other_to_the_end(failed):
     batch = failed.failures(7)
     found = [planning(failed).after(batch, Redrive())[0]]
     while not found[-1].last:

@@ -20,7 +20,7 @@ from tests.unit.app.conftest import Crash
 from tests.unit.app.redrives.conftest import FIFO, QUEUE, SMALL, Failed
 
 
-def test_pressed_again_it_finds_nothing_left(failed: Failed) -> None:
+def test_pressed_again_it_finds_nothing_left(failed):
     batch = failed.failures(4)
     first = failed.service().redrive(batch.batch_id)
 
@@ -35,7 +35,7 @@ def test_pressed_again_it_finds_nothing_left(failed: Failed) -> None:
     assert page[0] == first
 
 
-def test_a_selection_by_error_and_by_range_takes_what_meets_both(failed: Failed) -> None:
+def test_a_selection_by_error_and_by_range_takes_what_meets_both(failed):
     reasons = {n: f"row {n} of 'a'" if n % 2 else "no disk" for n in range(8)}
     batch = failed.failures(8, reasons=reasons)
 
@@ -44,7 +44,7 @@ def test_a_selection_by_error_and_by_range_takes_what_meets_both(failed: Failed)
     assert failed.bodies() == {"body 1": 1, "body 3": 1}
 
 
-def test_a_dry_run_counts_and_writes_nothing(failed: Failed) -> None:
+def test_a_dry_run_counts_and_writes_nothing(failed):
     batch = failed.failures(8, without={1}, sources={2: "https://sqs/gone", 3: ""})
     writes = failed.accesses.writes.total()
 
@@ -56,7 +56,7 @@ def test_a_dry_run_counts_and_writes_nothing(failed: Failed) -> None:
     assert not failed.sent()
 
 
-def test_failures_that_cannot_be_sent_are_counted_and_left(failed: Failed) -> None:
+def test_failures_that_cannot_be_sent_are_counted_and_left(failed):
     batch = failed.failures(6, without={0, 5}, sources={2: "https://sqs/gone"})
     service = failed.service()
 
@@ -72,7 +72,7 @@ def test_failures_that_cannot_be_sent_are_counted_and_left(failed: Failed) -> No
     assert failed.bodies("https://sqs/gone") == {"body 2": 1}
 
 
-def test_messages_go_to_the_queue_that_is_named(failed: Failed) -> None:
+def test_messages_go_to_the_queue_that_is_named(failed):
     batch = failed.failures(2, sources={0: "https://sqs/gone", 1: ""}, groups={0: "g"})
 
     done = failed.service().redrive(batch.batch_id, Redrive(queue_url=FIFO))
@@ -83,7 +83,7 @@ def test_messages_go_to_the_queue_that_is_named(failed: Failed) -> None:
     assert second.group
 
 
-def test_a_queue_that_may_not_be_used_or_a_bad_selection_is_refused_at_once(failed: Failed) -> None:
+def test_a_queue_that_may_not_be_used_or_a_bad_selection_is_refused_at_once(failed):
     batch = failed.failures(1)
     writes = failed.accesses.writes.total()
 
@@ -94,7 +94,7 @@ def test_a_queue_that_may_not_be_used_or_a_bad_selection_is_refused_at_once(fail
     assert failed.accesses.writes.total() == writes
 
 
-def test_a_message_that_its_queue_refuses_fails_its_new_item_and_is_kept_there(failed: Failed) -> None:
+def test_a_message_that_its_queue_refuses_fails_its_new_item_and_is_kept_there(failed):
     batch = failed.failures(4, sources={1: SMALL})
 
     done = failed.service().redrive(batch.batch_id)
@@ -113,7 +113,7 @@ def test_a_message_that_its_queue_refuses_fails_its_new_item_and_is_kept_there(f
     assert failed.bodies(SMALL) == {"body 1": 1}
 
 
-def test_a_new_batch_that_is_cancelled_stops_the_redrive(failed: Failed) -> None:
+def test_a_new_batch_that_is_cancelled_stops_the_redrive(failed):
     batch = failed.failures(9)
     failed.service(at_once=1).redrive(batch.batch_id)
     failed.fresh().cancel(failed.new(batch).batch_id)
@@ -132,8 +132,8 @@ def test_a_new_batch_that_is_cancelled_stops_the_redrive(failed: Failed) -> None
 @pytest.mark.parametrize("deleted", [False, True])
 @pytest.mark.parametrize("moment", ["batches.allocate_once", "channels.send"])
 def test_a_new_batch_that_is_removed_stops_the_redrive_and_loses_nothing_that_is_not_done(
-    failed: Failed, moment: str, deleted: bool
-) -> None:
+    failed, moment, deleted
+):
     # Given a redrive that breaks off on a page, and whose new batch is then cancelled and removed
     batch = failed.failures(9)
     failed.service(at_once=1).redrive(batch.batch_id)
@@ -157,7 +157,7 @@ def test_a_new_batch_that_is_removed_stops_the_redrive_and_loses_nothing_that_is
     assert failed.bodies() == {f"body {n}": 2 if n in {0, 2} else 1 for n in range(9)}
 
 
-def test_nothing_is_sent_into_a_new_batch_that_is_removed_before(failed: Failed) -> None:
+def test_nothing_is_sent_into_a_new_batch_that_is_removed_before(failed):
     # Given a page of which the queue refuses a message
     batch = failed.failures(3, sources={1: SMALL})
 
@@ -190,7 +190,7 @@ def test_a_batch_that_is_removed_while_it_is_redriven_leaves_a_new_batch_that_co
     assert failed.new(batch).state is State.COMPLETE
 
 
-def test_a_batch_that_is_removed_during_the_call_leaves_a_new_batch_that_completes(failed: Failed) -> None:
+def test_a_batch_that_is_removed_during_the_call_leaves_a_new_batch_that_completes(failed):
     # Given a batch that somebody removes while a call is at its second page
     batch = failed.failures(9)
     failed.at("parts.mark_redriven", "before", lambda: None)
@@ -203,7 +203,7 @@ def test_a_batch_that_is_removed_during_the_call_leaves_a_new_batch_that_complet
     assert not failed.memory.redrives.waiting
 
 
-def test_a_job_that_got_further_before_it_failed_is_not_tried_again_but_followed(failed: Failed) -> None:
+def test_a_job_that_got_further_before_it_failed_is_not_tried_again_but_followed(failed):
     """Else a long redrive through a queue that is busy now and then would use up the tries of its job."""
     # Given a redrive whose queue becomes busy after some pages
     batch = failed.failures(9)
@@ -228,7 +228,7 @@ def test_a_job_that_got_further_before_it_failed_is_not_tried_again_but_followed
     assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
 
 
-def test_failures_of_a_pattern_are_not_redriven(failed: Failed) -> None:
+def test_failures_of_a_pattern_are_not_redriven(failed):
     """Whoever gets such a message replies to its scatter, or acknowledges to its frame."""
     batch = failed.failures(1, kind=Kind.SCATTER)
 
@@ -236,7 +236,7 @@ def test_failures_of_a_pattern_are_not_redriven(failed: Failed) -> None:
         failed.service().redrive(batch.batch_id, Redrive(dry_run=True))
 
 
-def test_held_items_are_sent_again_under_their_own_ids(failed: Failed) -> None:
+def test_held_items_are_sent_again_under_their_own_ids(failed):
     batch = failed.failures(5, live=True)
 
     done = failed.service().redrive(batch.batch_id)
@@ -254,7 +254,7 @@ def test_held_items_are_sent_again_under_their_own_ids(failed: Failed) -> None:
     assert failed.row(batch).state is State.COMPLETE
 
 
-def test_a_held_item_that_was_done_meanwhile_is_not_sent(failed: Failed) -> None:
+def test_a_held_item_that_was_done_meanwhile_is_not_sent(failed):
     batch = failed.failures(3, live=True)
     rows, _ = failed.ports.parts.failures(batch.batch_id)
     failed.ledger.mark([rows[1].item]).whole()
@@ -319,8 +319,8 @@ def test_a_crash_at_any_access_loses_nothing_and_sends_each_under_one_item(faile
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize(("call", "nth"), _accesses(live=True))
 def test_a_crash_while_held_items_are_redriven_sends_each_under_its_own_id_or_after_the_end_under_one_new(
-    failed: Failed, call: str, nth: int, moment: str, ended: bool
-) -> None:
+    failed, call, nth, moment, ended
+):
     # Given a redrive of held items that dies
     batch = failed.failures(5, live=True)
     own = {f"body {row.ordinal}": row.item for row in failed.ports.parts.failures(batch.batch_id)[0]}
@@ -358,7 +358,7 @@ def fail_with_messages(failed: Failed, items: list[str]) -> None:
     ).whole()
 
 
-def test_two_redrives_across_the_end_of_a_batch_send_each_item_into_one_new_batch(failed: Failed) -> None:
+def test_two_redrives_across_the_end_of_a_batch_send_each_item_into_one_new_batch(failed):
     # Given a redrive that took held items, died before it sent them, and a batch that has ended since
     batch, items = holding(failed, 3)
     failed.crash_at("channels.send", "before")
@@ -380,7 +380,7 @@ def test_two_redrives_across_the_end_of_a_batch_send_each_item_into_one_new_batc
         assert failed.ledger.status(one.batch_id or 0).batch.state is State.COMPLETE
 
 
-def test_a_late_worker_does_not_undo_what_was_taken_after_the_end(failed: Failed) -> None:
+def test_a_late_worker_does_not_undo_what_was_taken_after_the_end(failed):
     # Given a worker that is about to take held items, and stalls until the batch has ended
     batch, _ = holding(failed, 2)
 
@@ -398,7 +398,7 @@ def test_a_late_worker_does_not_undo_what_was_taken_after_the_end(failed: Failed
     assert {body: len(ids) for body, ids in failed.items().items()} == {"body 0": 1, "body 1": 1}
 
 
-def test_a_late_worker_takes_nothing_for_a_redrive_that_has_gone_on(failed: Failed) -> None:
+def test_a_late_worker_takes_nothing_for_a_redrive_that_has_gone_on(failed):
     # Given a worker that stalls on the first page, while others send it, its batch ends, and they finish
     batch = failed.failures(2)
 
@@ -423,7 +423,7 @@ def test_a_late_worker_takes_nothing_for_a_redrive_that_has_gone_on(failed: Fail
 
 
 @pytest.mark.parametrize("torn", [None, b"{", b"[]", b'{"body": "x", "attributes": {"a": {}}}', b"\xff"])
-def test_a_message_that_is_gone_or_cannot_be_read_stops_no_other(failed: Failed, torn: bytes | None) -> None:
+def test_a_message_that_is_gone_or_cannot_be_read_stops_no_other(failed, torn):
     batch = failed.failures(4)
     if torn is None:
         failed.ports.parts.delete_messages(batch.batch_id, [1])
@@ -438,7 +438,7 @@ def test_a_message_that_is_gone_or_cannot_be_read_stops_no_other(failed: Failed,
     assert (note.reason, note.kept) == ("redrive: its kept message is gone, or cannot be read", "")
 
 
-def test_a_redrive_begins_with_a_record_of_its_first_page(failed: Failed) -> None:
+def test_a_redrive_begins_with_a_record_of_its_first_page(failed):
     """Whoever goes on after a crash has only this."""
     # Given failures of which the first page cannot take one, and others follow
     batch = failed.failures(5, without={1})
@@ -458,7 +458,7 @@ def test_a_redrive_begins_with_a_record_of_its_first_page(failed: Failed) -> Non
 
 
 @pytest.mark.parametrize(("count", "state"), [(1_000, RedriveState.FINISHED), (1_001, RedriveState.RUNNING)])
-def test_a_call_sends_up_to_a_thousand_messages_itself(count: int, state: RedriveState) -> None:
+def test_a_call_sends_up_to_a_thousand_messages_itself(count, state):
     # Given a service as it is deployed
     failed = Failed(width=64)
     batch = failed.failures(count)
@@ -470,7 +470,7 @@ def test_a_call_sends_up_to_a_thousand_messages_itself(count: int, state: Redriv
     assert failed.bodies() == {f"body {n}": 1 for n in range(count)}
 
 
-def test_a_call_leaves_the_rest_to_the_worker_after_eight_seconds(failed: Failed) -> None:
+def test_a_call_leaves_the_rest_to_the_worker_after_eight_seconds(failed):
     # Given a queue that takes four seconds for a message
     batch = failed.failures(5)
     for _ in range(5):
@@ -482,7 +482,7 @@ def test_a_call_leaves_the_rest_to_the_worker_after_eight_seconds(failed: Failed
     assert len(failed.memory.redrives.waiting) == 1
 
 
-def test_a_dry_run_counts_for_twenty_seconds(failed: Failed) -> None:
+def test_a_dry_run_counts_for_twenty_seconds(failed):
     # Given a table that takes ten seconds to list a page of failures
     batch = failed.failures(5)
     for _ in range(5):
@@ -495,7 +495,7 @@ def test_a_dry_run_counts_for_twenty_seconds(failed: Failed) -> None:
     )
 
 
-def test_pages_without_a_failure_to_take_cost_one_write(failed: Failed) -> None:
+def test_pages_without_a_failure_to_take_cost_one_write(failed):
     # Given a failure to take behind as many others as one step reads
     batch = failed.failures(LISTED + 1, reasons={LISTED: "wanted"})
     done = failed.service(page=1).redrive(batch.batch_id, Redrive(errors=["wanted"]))
@@ -504,7 +504,7 @@ def test_pages_without_a_failure_to_take_cost_one_write(failed: Failed) -> None:
     assert failed.accesses.writes["records.put"] == 3
 
 
-def test_two_who_press_at_the_same_moment_get_one_redrive(failed: Failed) -> None:
+def test_two_who_press_at_the_same_moment_get_one_redrive(failed):
     # Given somebody who is about to write the first page when another call of the same does all of it
     batch = failed.failures(5)
     others: list[Redriving] = []
@@ -517,7 +517,7 @@ def test_two_who_press_at_the_same_moment_get_one_redrive(failed: Failed) -> Non
     assert len(failed.service().redrives(batch.batch_id).redrives) == 1
 
 
-def test_of_two_who_go_on_for_a_dead_worker_at_the_same_moment_one_does(failed: Failed) -> None:
+def test_of_two_who_go_on_for_a_dead_worker_at_the_same_moment_one_does(failed):
     # Given a redrive whose worker has died
     batch = failed.failures(9)
     failed.service(at_once=1).redrive(batch.batch_id)
@@ -532,7 +532,7 @@ def test_of_two_who_go_on_for_a_dead_worker_at_the_same_moment_one_does(failed: 
     assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
 
 
-def test_a_worker_counts_as_alive_for_two_minutes(failed: Failed) -> None:
+def test_a_worker_counts_as_alive_for_two_minutes(failed):
     batch = failed.failures(9)
     failed.service(at_once=1).redrive(batch.batch_id)
 
@@ -544,7 +544,7 @@ def test_a_worker_counts_as_alive_for_two_minutes(failed: Failed) -> None:
     assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
 
 
-def test_a_job_of_a_redrive_that_is_finished_or_not_there_does_nothing(failed: Failed) -> None:
+def test_a_job_of_a_redrive_that_is_finished_or_not_there_does_nothing(failed):
     # Given a redrive that is finished
     batch = failed.failures(2)
     done = failed.service().redrive(batch.batch_id)
@@ -557,7 +557,7 @@ def test_a_job_of_a_redrive_that_is_finished_or_not_there_does_nothing(failed: F
     assert failed.bodies().total() == 2
 
 
-def test_a_job_tells_how_far_it_got_and_hands_the_rest_to_the_next(failed: Failed) -> None:
+def test_a_job_tells_how_far_it_got_and_hands_the_rest_to_the_next(failed):
     # Given a redrive with three pages to go
     batch = failed.failures(12)
     failed.service(at_once=1).redrive(batch.batch_id)
@@ -576,7 +576,7 @@ def test_a_job_tells_how_far_it_got_and_hands_the_rest_to_the_next(failed: Faile
     assert failed.bodies() == {f"body {n}": 1 for n in range(12)}
 
 
-def test_redrives_are_listed_by_time_up_to_the_rows_that_a_call_may_read(failed: Failed) -> None:
+def test_redrives_are_listed_by_time_up_to_the_rows_that_a_call_may_read(failed):
     # Given more redrives than a call may read, each of a selection of its own
     batch, _ = failed.batch()
     store = failed.ports.records
@@ -597,14 +597,14 @@ def test_redrives_are_listed_by_time_up_to_the_rows_that_a_call_may_read(failed:
 
 
 @pytest.mark.parametrize("limit", [0, 1_001])
-def test_a_page_of_redrives_has_a_limit(failed: Failed, limit: int) -> None:
+def test_a_page_of_redrives_has_a_limit(failed, limit):
     batch, _ = failed.batch()
     with pytest.raises(InvalidRequest, match=f"^limit must be a whole number from 1 to 1000, not {limit}$"):
         failed.service().redrives(batch.batch_id, limit=limit)
 
 
 @pytest.mark.parametrize("batch_id", [-1, MAX_BATCH_ID + 1])
-def test_a_number_that_cannot_be_the_id_of_a_batch_is_refused(failed: Failed, batch_id: int) -> None:
+def test_a_number_that_cannot_be_the_id_of_a_batch_is_refused(failed, batch_id):
     why = f"^batch_id must be a whole number from 0 to {MAX_BATCH_ID}, not {batch_id}$"
     with pytest.raises(InvalidRequest, match=why):
         failed.service().redrives(batch_id)
@@ -617,7 +617,7 @@ def test_a_number_that_cannot_be_the_id_of_a_batch_is_refused(failed: Failed, ba
             failed.service().redrive(unknown)
 
 
-def test_a_call_that_meets_a_busy_queue_tells_how_far_it_got(failed: Failed) -> None:
+def test_a_call_that_meets_a_busy_queue_tells_how_far_it_got(failed):
     # Given a queue that becomes busy after the first page
     batch = failed.failures(9)
     failed.later(3, "parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
@@ -651,7 +651,7 @@ def test_a_live_batch_that_does_not_hold_its_failures_is_redriven_when_it_has_en
     assert failed.service().redrive(batch.batch_id).items == 1
 
 
-def test_an_item_that_was_released_while_a_redrive_took_it_can_be_redriven(failed: Failed) -> None:
+def test_an_item_that_was_released_while_a_redrive_took_it_can_be_redriven(failed):
     # Given a redrive that takes a held item in the moment in which another process gives it up
     batch, _ = holding(failed, 1)
     redriving = failed.service()
@@ -673,7 +673,7 @@ def test_an_item_that_was_released_while_a_redrive_took_it_can_be_redriven(faile
     assert failed.bodies() == {"body 0": 1}
 
 
-def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once_more(failed: Failed) -> None:
+def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once_more(failed):
     # Given held items that were redriven, and a batch that ended before their consumer came to all of them
     batch, items = holding(failed, 3)
     failed.service().redrive(batch.batch_id)
@@ -692,7 +692,7 @@ def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once
     assert failed.bodies() == {"body 0": 1, "body 1": 2, "body 2": 2}
 
 
-def test_a_call_that_stalled_hands_nothing_over_when_another_has_gone_on(failed: Failed) -> None:
+def test_a_call_that_stalled_hands_nothing_over_when_another_has_gone_on(failed):
     # Given a call that stalls on its second page for longer than its lease, while another goes on
     batch = failed.failures(12)
 
@@ -710,7 +710,7 @@ def test_a_call_that_stalled_hands_nothing_over_when_another_has_gone_on(failed:
     assert all(len(items) == 1 for items in failed.items().values())
 
 
-def test_an_old_job_leaves_a_redrive_alone_that_somebody_else_goes_on_with(failed: Failed) -> None:
+def test_an_old_job_leaves_a_redrive_alone_that_somebody_else_goes_on_with(failed):
     batch = failed.failures(12)
     failed.service(at_once=1).redrive(batch.batch_id)
     old = failed.memory.redrives.waiting.pop()
@@ -724,7 +724,7 @@ def test_an_old_job_leaves_a_redrive_alone_that_somebody_else_goes_on_with(faile
     assert failed.accesses.writes.total() == writes
 
 
-def test_a_large_redrive_is_left_to_the_worker(failed: Failed) -> None:
+def test_a_large_redrive_is_left_to_the_worker(failed):
     batch = failed.failures(20)
 
     begun = failed.service(at_once=2).redrive(batch.batch_id)

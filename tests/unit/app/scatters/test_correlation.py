@@ -44,7 +44,7 @@ def holder(world: World) -> int | None:
     return None if record is None else record.value["batch_id"]
 
 
-def test_a_derived_id_follows_from_the_salt_alone_and_does_not_tell_it(world: World) -> None:
+def test_a_derived_id_follows_from_the_salt_alone_and_does_not_tell_it(world):
     made = correlation.derived_from(drafted(world, 7))
 
     assert correlation.derived_from(drafted(world, 8)) == made
@@ -64,7 +64,7 @@ class TestClaim:
         assert holder(world) == 7
         assert (held(world) == before) is (not renewed)
 
-    def test_an_id_is_kept_for_a_batch_that_is_not_open_yet_for_a_minute(self, world: World) -> None:
+    def test_an_id_is_kept_for_a_batch_that_is_not_open_yet_for_a_minute(self, world):
         claim(world, drafted(world, 7))
         world.clock.advance(59_999)
         with pytest.raises(CorrelationIdAlive):
@@ -75,7 +75,7 @@ class TestClaim:
         claim(world, drafted(world, 8))
         assert holder(world) == 8
 
-    def test_an_id_is_kept_for_as_long_as_its_batch_lives(self, world: World) -> None:
+    def test_an_id_is_kept_for_as_long_as_its_batch_lives(self, world):
         batch = opened(world)
         claim(world, batch)
         world.clock.advance(3_600_000)
@@ -89,7 +89,7 @@ class TestClaim:
         )
         assert holder(world) == batch.batch_id
 
-    def test_who_is_overtaken_while_taking_over_an_id_is_refused(self, world: World) -> None:
+    def test_who_is_overtaken_while_taking_over_an_id_is_refused(self, world):
         # Given a holder that has ended, and another scatter that is faster to take its id
         ended, faster = opened(world), opened(world)
         claim(world, ended)
@@ -102,7 +102,7 @@ class TestClaim:
         assert holder(world) == faster.batch_id
 
     @pytest.mark.parametrize("others", [4, 5])
-    def test_who_is_overtaken_five_times_is_told_to_try_again(self, world: World, others: int) -> None:
+    def test_who_is_overtaken_five_times_is_told_to_try_again(self, world, others):
         # Given others who take the id just before each try, and die
         def take() -> None:
             world.ports.directory.put(
@@ -140,13 +140,13 @@ class TestClaim:
         assert claim(world, batch) == world.clock.at
         assert holder(world) == 7
 
-    def test_another_scatter_that_drew_the_same_batch_id_is_refused(self, world: World) -> None:
+    def test_another_scatter_that_drew_the_same_batch_id_is_refused(self, world):
         claim(world, drafted(world))
 
         with pytest.raises(CorrelationIdAlive):
             claim(world, replace(drafted(world), salt=b"t" * 16))
 
-    def test_an_id_that_is_freed_while_it_is_taken_over_is_taken_as_a_free_one(self, world: World) -> None:
+    def test_an_id_that_is_freed_while_it_is_taken_over_is_taken_as_a_free_one(self, world):
         # Given a holder that has ended, and that frees its id just before another takes it over
         batch = opened(world)
         claim(world, batch)
@@ -161,7 +161,7 @@ class TestClaim:
 
 
 class TestFree:
-    def test_nobody_lets_go_of_the_id_of_another(self, world: World) -> None:
+    def test_nobody_lets_go_of_the_id_of_another(self, world):
         claim(world, drafted(world, 7))
         before = held(world)
 
@@ -169,7 +169,7 @@ class TestFree:
 
         assert held(world) == before
 
-    def test_an_id_that_another_took_while_the_answer_was_lost_stays(self, world: World) -> None:
+    def test_an_id_that_another_took_while_the_answer_was_lost_stays(self, world):
         # Given an end that frees the id, loses the answer, and repeats itself after another has claimed it
         batch, other = opened(world), opened(world)
         claim(world, batch)
@@ -184,7 +184,7 @@ class TestFree:
         assert holder(world) == other.batch_id
 
 
-def test_check_in_time_a_batch_may_be_opened_within_half_a_minute(world: World) -> None:
+def test_check_in_time_a_batch_may_be_opened_within_half_a_minute(world):
     since = world.clock.at
     correlation.check_in_time(world.ports, since)
     world.clock.advance(29_999)

@@ -70,7 +70,7 @@ class TestPostponing:
         assert row.deadline == started + until
 
     @pytest.mark.parametrize("retries", [0, 2])
-    def test_it_is_given_up_after_as_many_retries_as_planned(self, crowd: Crowd, retries: int) -> None:
+    def test_it_is_given_up_after_as_many_retries_as_planned(self, crowd, retries):
         batch = crowd.ask(1, timeout=10, max_retries=retries)
         for _ in range(retries):
             crowd.clock.advance(10_000)
@@ -83,7 +83,7 @@ class TestPostponing:
         assert (crowd.row(batch), crowd.memory.timers.alarms) == before
         assert crowd.memory.jobs.waiting == []
 
-    def test_a_batch_that_has_no_plan_or_no_deadline_ends_as_any_other(self, crowd: Crowd) -> None:
+    def test_a_batch_that_has_no_plan_or_no_deadline_ends_as_any_other(self, crowd):
         plain, _ = crowd.batch(1, closed=True, deadline=crowd.clock.at + 1_000)
         scatter = replace(crowd.ask(1), deadline=None)
 
@@ -91,7 +91,7 @@ class TestPostponing:
         assert crowd.postpone(scatter) is None
         assert crowd.memory.jobs.waiting == []
 
-    def test_the_chunks_with_missing_recipients_are_sent_to_again(self, crowd: Crowd) -> None:
+    def test_the_chunks_with_missing_recipients_are_sent_to_again(self, crowd):
         # Given three chunks, of which the second has replied or failed
         batch = crowd.ask(250, timeout=10)
         crowd.done(batch, *range(100, 150), 0)
@@ -116,7 +116,7 @@ class TestListingAgain:
         crowd.memory.jobs.waiting.clear()
         return crowd.row(started.batch)
 
-    def test_another_process_is_asked_to_list(self, crowd: Crowd) -> None:
+    def test_another_process_is_asked_to_list(self, crowd):
         batch = self.start(crowd)
         crowd.clock.at = batch.deadline or 0
 
@@ -126,7 +126,7 @@ class TestListingAgain:
         assert (row.state, row.retries, row.deadline) == (State.OPEN, 1, crowd.clock.at + 300_000)
         assert crowd.memory.timers.alarms[batch.batch_id] == row.deadline
 
-    def test_it_times_out_when_ten_were_asked(self, crowd: Crowd) -> None:
+    def test_it_times_out_when_ten_were_asked(self, crowd):
         batch = self.start(crowd)
         for _ in range(10):
             crowd.clock.at = crowd.row(batch).deadline or 0
@@ -142,7 +142,7 @@ class TestListingAgain:
 
 
 class TestTally:
-    def test_failures_of_all_pages_count(self, crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_failures_of_all_pages_count(self, crowd, monkeypatch):
         monkeypatch.setattr(limits, "MAX_PAGE", 2)
         batch = crowd.ask(9)
         crowd.failed(batch, 0, 1, 3, 5, 8)
@@ -150,7 +150,7 @@ class TestTally:
 
         assert crowd.gather.tally(crowd.ledger, batch) == (1, 5)
 
-    def test_a_failure_while_it_counts_is_not_taken_for_a_reply(self, crowd: Crowd) -> None:
+    def test_a_failure_while_it_counts_is_not_taken_for_a_reply(self, crowd):
         batch = crowd.ask(3)
         crowd.done(batch, 0)
         crowd.at("words.read", "after", lambda: crowd.failed(batch, 1, 2))
@@ -161,7 +161,7 @@ class TestTally:
 
     @settings(max_examples=25)
     @given(n=st.integers(1, 9), data=st.data())
-    def test_replies_and_failures_are_counted_apart(self, n: int, data: st.DataObject) -> None:
+    def test_replies_and_failures_are_counted_apart(self, n, data):
         crowd = Crowd()
         batch = crowd.ask(n)
         marks = data.draw(st.lists(st.sampled_from(["reply", "failure", "nothing"]), min_size=n, max_size=n))
@@ -203,7 +203,7 @@ def test_enough_it_ends_when_enough_replied_and_others_are_still_missing(n, quor
 
 
 class TestTelling:
-    def test_the_end_tells_who_replied_failed_and_is_missing(self, crowd: Crowd) -> None:
+    def test_the_end_tells_who_replied_failed_and_is_missing(self, crowd):
         batch = crowd.ask(6, quorum=3, correlation_id="mine")
         crowd.done(batch, 0, 2, 5)
         crowd.failed(batch, 4)
@@ -231,7 +231,7 @@ class TestTelling:
             5,
         )
 
-    def test_ranges_that_the_event_has_already_are_kept(self, crowd: Crowd) -> None:
+    def test_ranges_that_the_event_has_already_are_kept(self, crowd):
         detail = crowd.tell(crowd.ask(2), {"missing": [[0, 2]], "missing_more": True}).detail
 
         assert (detail["missing"], detail["missing_more"]) == ([[0, 2]], True)
@@ -246,14 +246,14 @@ class TestTelling:
         assert detail["missing_count"] == missing
         assert detail["missing_recipients"] == [f"car {i}" for i in range(3, 3 + min(missing, 100))]
 
-    def test_the_missing_of_all_pages_are_named(self, crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_missing_of_all_pages_are_named(self, crowd, monkeypatch):
         monkeypatch.setattr(limits, "MAX_PAGE", 2)
         batch = crowd.ask(12)
         crowd.done(batch, *range(1, 12, 2))
 
         assert crowd.tell(batch).detail["missing_recipients"] == [f"car {i}" for i in range(0, 12, 2)]
 
-    def test_the_event_of_a_batch_without_a_plan_stays_as_it_is(self, crowd: Crowd) -> None:
+    def test_the_event_of_a_batch_without_a_plan_stays_as_it_is(self, crowd):
         batch = crowd.ledger.open(OpenBatch())
 
         assert crowd.tell(batch, {"n": 7}) == Event("7.end", "Batch Ended", {"failures": [], "n": 7}, 5)

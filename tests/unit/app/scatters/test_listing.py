@@ -60,7 +60,7 @@ def test_everybody_is_listed_once_and_in_order_however_often_the_listing_stops(c
     assert listed(memory, count) == sorted(cars)
 
 
-def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world: World) -> None:
+def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world):
     register(world, *range(6))
 
     assert RecipientList(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=2) is None
@@ -72,7 +72,7 @@ def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world: World
     assert (before.end, last.recipients, last.end) == (False, (), True)
 
 
-def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunks(world: World) -> None:
+def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunks(world):
     # Given a topic of twelve, and callers whose time is over before they begin
     register(world, *range(12))
     counts: list[int | None] = []
@@ -87,7 +87,7 @@ def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunk
     assert listed(world, 12) == list(range(12))
 
 
-def test_a_listing_goes_on_from_the_page_where_it_stopped(world: World) -> None:
+def test_a_listing_goes_on_from_the_page_where_it_stopped(world):
     register(world, *range(12))
     RecipientList(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=3)
     before = world.accesses.reads["directory.page"]
@@ -110,7 +110,7 @@ def test_a_topic_may_have_as_many_as_a_scatter_and_no_more(world, monkeypatch, m
             RecipientList(world.ports).resume(replace(BATCH, batch_id=8), SCATTER, until=FOREVER)
 
 
-def test_it_stops_when_its_time_is_over(world: World) -> None:
+def test_it_stops_when_its_time_is_over(world):
     register(world, *range(12))
     listing, now = RecipientList(world.ports), world.clock.at
 

@@ -23,7 +23,7 @@ def missing(fleet: Fleet, batch: Batch, limit: int = 100) -> list[list[str]]:
             return pages
 
 
-def test_those_who_neither_replied_nor_failed_are_missing(fleet: Fleet) -> None:
+def test_those_who_neither_replied_nor_failed_are_missing(fleet):
     # Given five recipients of whom one replied, and the queue of one is gone
     scattered = fleet.start(5)
     del fleet.memory.channels.queues["https://sqs/car-3"]
@@ -46,7 +46,7 @@ def test_those_who_neither_replied_nor_failed_are_missing(fleet: Fleet) -> None:
     assert (status.missing, status.failed) == (len(found.recipients), 1)
 
 
-def test_bits_are_read_a_bounded_number_at_a_time(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_are_read_a_bounded_number_at_a_time(fleet, monkeypatch):
     # Given strides of four recipients
     monkeypatch.setattr("fanin.app.scatters.service._AT_ONCE", 4)
     scattered = fleet.start(11)
@@ -72,7 +72,7 @@ def test_a_window_with_exactly_a_page_of_the_missing_does_not_end_the_list(fleet
     assert missing(fleet, scattered.batch, 2) == [["car 1", "car 3"], ["car 6", "car 7"]]
 
 
-def test_failed_recipients_come_page_by_page_with_their_reasons(fleet: Fleet) -> None:
+def test_failed_recipients_come_page_by_page_with_their_reasons(fleet):
     scattered = fleet.start(5)
     fleet.work()
     batch_id = scattered.batch.batch_id
@@ -88,23 +88,23 @@ def test_failed_recipients_come_page_by_page_with_their_reasons(fleet: Fleet) ->
 
 @pytest.mark.parametrize("call", ["missing_recipients", "failed_recipients"])
 class TestRefusals:
-    def test_a_batch_that_is_not_a_scatter(self, fleet: Fleet, call: str) -> None:
+    def test_a_batch_that_is_not_a_scatter(self, fleet, call):
         batch = fleet.ledger.open(OpenBatch())
         with pytest.raises(BatchNotFound, match="is not a scatter"):
             getattr(fleet.scatters, call)(batch.batch_id)
 
     @pytest.mark.parametrize("limit", [0, 101])
-    def test_a_limit_out_of_bounds(self, fleet: Fleet, call: str, limit: int) -> None:
+    def test_a_limit_out_of_bounds(self, fleet, call, limit):
         with pytest.raises(InvalidRequest, match="limit must be a whole number from 1 to 100"):
             getattr(fleet.scatters, call)(fleet.start(1).batch.batch_id, limit=limit)
 
     @pytest.mark.parametrize("cursor", ["x", "-1", "1" * 14, "१"])
-    def test_a_cursor_that_the_call_did_not_give(self, fleet: Fleet, call: str, cursor: str) -> None:
+    def test_a_cursor_that_the_call_did_not_give(self, fleet, call, cursor):
         with pytest.raises(InvalidRequest, match="cursor"):
             getattr(fleet.scatters, call)(fleet.start(1).batch.batch_id, cursor=cursor)
 
 
-def test_while_a_large_topic_is_being_listed_nobody_is_missing(fleet: Fleet) -> None:
+def test_while_a_large_topic_is_being_listed_nobody_is_missing(fleet):
     # Given a scatter whose recipients the worker has yet to list
     fleet.recipients(1)
     for n in range(2):
@@ -117,7 +117,7 @@ def test_while_a_large_topic_is_being_listed_nobody_is_missing(fleet: Fleet) -> 
     assert missing(fleet, scattered.batch) == [["car-0", "car-1"]]
 
 
-def test_who_is_missing_is_still_known_when_the_scatter_has_ended(fleet: Fleet) -> None:
+def test_who_is_missing_is_still_known_when_the_scatter_has_ended(fleet):
     scattered = fleet.start(3, timeout=10, max_retries=0)
     fleet.work()
     fleet.reply(1)

@@ -59,8 +59,8 @@ class TestEnough:
         ],
     )
     def test_a_number_is_enough_or_all_where_there_are_fewer_and_a_share_is_counted_as_it_was_written(
-        self, quorum: float | None, recipients: int, enough: int | None
-    ) -> None:
+        self, quorum, recipients, enough
+    ):
         assert replace(PLAN, quorum=quorum).enough(recipients) == enough
 
 
@@ -68,10 +68,10 @@ class TestChunks:
     @pytest.mark.parametrize(
         "chunk", [Chunk(()), Chunk((Recipient("", "é"), Recipient('"', "b")), "p", True)]
     )
-    def test_a_chunk_survives_its_row(self, chunk: Chunk) -> None:
+    def test_a_chunk_survives_its_row(self, chunk):
         assert Chunk.of(json.loads(json.dumps(chunk.value))) == chunk
 
-    def test_the_first_write_of_a_chunk_stays(self, records: Records) -> None:
+    def test_the_first_write_of_a_chunk_stays(self, records):
         first, second = Chunk(tuple(people(2)), "page", end=True), Chunk(tuple(people(3)))
 
         assert scatter_records.put_chunk(records, BATCH, 4, first) == (first, True)
@@ -88,7 +88,7 @@ class TestChunks:
             scatter_records.put_chunk(memory.records, BATCH, 4, Chunk(()))
 
     @pytest.mark.parametrize(("recipients", "count"), [(0, 0), (1, 1), (100, 1), (101, 2), (2_000, 20)])
-    def test_each_recipient_is_in_one_chunk_and_no_chunk_is_empty(self, recipients: int, count: int) -> None:
+    def test_each_recipient_is_in_one_chunk_and_no_chunk_is_empty(self, recipients, count):
         assert scatter_records.chunks(recipients) == range(count)
 
 
@@ -105,14 +105,14 @@ def test_plan_a_plan_is_read_back_after_a_repeat_and_another_one_that_is_refused
 class TestMessage:
     MESSAGE = Scatter("body", type="weekly", attributes={"week": "47"}, topic="cars", where={"kind": "van"})
 
-    def test_what_is_sent_and_to_whom_is_read_back_and_nothing_else(self, records: Records) -> None:
+    def test_what_is_sent_and_to_whom_is_read_back_and_nothing_else(self, records):
         given = replace(self.MESSAGE, recipients=people(2), timeout=5, quorum=1, user_key="mine")
 
         for _ in range(2):
             scatter_records.put_message(records, BATCH, given)
             assert scatter_records.read_message(records, 7) == self.MESSAGE
 
-    def test_a_message_that_is_not_there_is_refused(self, records: Records) -> None:
+    def test_a_message_that_is_not_there_is_refused(self, records):
         scatter_records.put_message(records, BATCH, self.MESSAGE)
         with pytest.raises(BatchNotFound, match=r"^the message of scatter 8 is past its time to live$"):
             scatter_records.read_message(records, 8)
@@ -123,7 +123,7 @@ class TestRecipients:
         scatter_records.put_message(records, BATCH, Scatter("body"))
         scatter_records.put_recipients(records, BATCH, people(count))
 
-    def test_a_chunk_that_is_not_there_or_has_no_message_is_refused(self, records: Records) -> None:
+    def test_a_chunk_that_is_not_there_or_has_no_message_is_refused(self, records):
         scatter_records.put_recipients(records, BATCH, people(200))
         with pytest.raises(BatchNotFound, match=r"^chunk 0 of scatter 7 is past its time to live$"):
             scatter_records.read_sending(records, 7, 0, 0)
@@ -133,8 +133,8 @@ class TestRecipients:
             scatter_records.read_sending(records, 7, 2, 0)
 
     def test_names_are_read_by_number_chunk_by_chunk_and_one_that_is_not_there_is_empty(
-        self, memory: Memory, records: Records
-    ) -> None:
+        self, memory, records
+    ):
         scatter_records.put_recipients(records, BATCH, people(205))
 
         names = scatter_records.read_names(records, 7, [204, 0, 99, 100, 205, 3_000])
@@ -158,7 +158,7 @@ class TestRecipients:
         assert len(scatter_records.read_sending(records, 7, 0, 2)[1]) == 100
 
 
-def test_records_expire_with_their_batch() -> None:
+def test_records_expire_with_their_batch():
     memory = Memory()
     records = memory.records
     scatter_records.put_plan(records, BATCH, PLAN)

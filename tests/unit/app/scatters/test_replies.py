@@ -122,7 +122,7 @@ def test_of_each_recipient_the_first_reply_counts_and_the_others_are_duplicates(
     assert inbox.listed() == said
 
 
-def test_one_request_may_reply_to_several_scatters(inbox: Inbox) -> None:
+def test_one_request_may_reply_to_several_scatters(inbox):
     first_id, first = inbox.batch_id, inbox.item_of(0)
     inbox.ask(1)
 
@@ -144,7 +144,7 @@ class TestRefusals:
         assert inbox.accesses.writes.total() == before
         assert inbox.listed() == {}
 
-    def test_a_hundred_replies_are_allowed_and_one_more_is_too_many(self, inbox: Inbox) -> None:
+    def test_a_hundred_replies_are_allowed_and_one_more_is_too_many(self, inbox):
         replies = [Reply(inbox.item_of(0), "x")] * 101
         with pytest.raises(RequestTooLarge, match="101 replies in one call; send at most 100"):
             inbox.receiver.reply(replies)
@@ -153,7 +153,7 @@ class TestRefusals:
         assert len(inbox.receiver.reply(replies[:100])) == 100
 
     @pytest.mark.parametrize(("character", "size"), [("x", 1), ('"', 2), ("é", 6), ("😀", 12)])
-    def test_a_payload_over_200_kilobytes_of_json(self, inbox: Inbox, character: str, size: int) -> None:
+    def test_a_payload_over_200_kilobytes_of_json(self, inbox, character, size):
         payload = character * ((204_800 - 2) // size)
         payload += "x" * (204_800 - 2 - len(payload) * size)
 
@@ -161,12 +161,12 @@ class TestRefusals:
         self.refused(inbox, Reply(inbox.item_of(1), payload + "x"), RequestTooLarge, message)
         assert inbox.reply(1, payload).first
 
-    def test_a_payload_and_a_claim(self, inbox: Inbox) -> None:
+    def test_a_payload_and_a_claim(self, inbox):
         bad = Reply(inbox.item_of(1), "x", inbox.upload(1))
         self.refused(inbox, bad, InvalidRequest, "a reply has a payload or a claim, not both")
 
     @pytest.mark.parametrize("claim", ["", "x", "../1/2", "days-3/1/2", "days-2/x", "days-2/days-2/x"])
-    def test_a_claim_that_was_not_given(self, inbox: Inbox, claim: str) -> None:
+    def test_a_claim_that_was_not_given(self, inbox, claim):
         bad = Reply(inbox.item_of(1), claim=claim)
         self.refused(inbox, bad, InvalidRequest, f"claim '{claim}' was not given for this item")
 
@@ -180,7 +180,7 @@ class TestRefusals:
         message = f"no payload was uploaded under claim '{key}'; upload it first"
         self.refused(inbox, Reply(inbox.item_of(1), claim=key), InvalidRequest, message)
 
-    def test_an_item_that_was_not_issued_for_a_scatter(self, inbox: Inbox) -> None:
+    def test_an_item_that_was_not_issued_for_a_scatter(self, inbox):
         item = inbox.item_of(1)
         place = item.rindex(":") - 1
         forged = item[:place] + ("0" if item[place] != "0" else "1") + item[place + 1 :]
@@ -214,7 +214,7 @@ class TestDeaths:
         assert inbox.listed() == {1: "one", 2: "other"}
         assert inbox.scatters.status(inbox.batch_id).ready
 
-    def test_a_count_whose_answer_was_lost_ends_no_scatter_too_early(self, inbox: Inbox) -> None:
+    def test_a_count_whose_answer_was_lost_ends_no_scatter_too_early(self, inbox):
         inbox.ask(4, quorum=2)
         LostAnswers(inbox.memory).lose("batches.count")
 
@@ -234,7 +234,7 @@ def test_quorum_a_scatter_ends_with_the_reply_that_is_enough(inbox, quorum, need
     assert (inbox.now.state, inbox.now.partial) == (State.COMPLETE, needed < 6)
 
 
-def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox: Inbox) -> None:
+def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox):
     inbox.reply(0, "in time")
     inbox.ledger.cancel(inbox.batch_id)
     before = inbox.accesses.writes.copy()
@@ -247,7 +247,7 @@ def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox: Inbox)
     assert inbox.accesses.writes == before
 
 
-def test_the_reply_that_is_the_last_needs_no_count(inbox: Inbox) -> None:
+def test_the_reply_that_is_the_last_needs_no_count(inbox):
     inbox.ask(2, quorum=2)
     for i in range(2):
         inbox.reply(i, i)
@@ -255,7 +255,7 @@ def test_the_reply_that_is_the_last_needs_no_count(inbox: Inbox) -> None:
     assert inbox.accesses.writes["batches.count"] == 1
 
 
-def test_a_repeat_after_the_end_is_not_late_if_it_counted_before(inbox: Inbox) -> None:
+def test_a_repeat_after_the_end_is_not_late_if_it_counted_before(inbox):
     # Given a scatter that ended with two replies and a failure of five
     inbox.ask(5, quorum=2)
     inbox.ledger.mark([Failure(inbox.item_of(3), "broken")]).whole()
@@ -282,7 +282,7 @@ def test_a_repeat_after_the_end_is_not_late_if_it_counted_before(inbox: Inbox) -
 
 class TestPages:
     @pytest.mark.parametrize("limit", [1, 3, 100])
-    def test_replies_come_once_and_in_the_order_of_the_recipients(self, inbox: Inbox, limit: int) -> None:
+    def test_replies_come_once_and_in_the_order_of_the_recipients(self, inbox, limit):
         inbox.ask(120)
         for i in (110, 7, 100, 99, 2, 0):
             inbox.reply(i, i)
@@ -290,11 +290,11 @@ class TestPages:
         assert list(inbox.listed(limit).items()) == [(i, i) for i in (0, 2, 7, 99, 100, 110)]
 
     @pytest.mark.parametrize("cursor", ["nonsense", "", "-1", "9" * 14, "WzFd"])
-    def test_a_cursor_of_something_else_is_refused(self, inbox: Inbox, cursor: str) -> None:
+    def test_a_cursor_of_something_else_is_refused(self, inbox, cursor):
         with pytest.raises(InvalidRequest, match="is not from this listing; start again without a cursor"):
             inbox.receiver.page(inbox.batch_id, cursor=cursor, limit=1)
 
-    def test_large_replies_are_listed_with_their_payloads_page_by_page(self, inbox: Inbox) -> None:
+    def test_large_replies_are_listed_with_their_payloads_page_by_page(self, inbox):
         inbox.ask(12)
         large = {i: f"{i}" + "x" * 200_000 for i in range(12)}
         for i, payload in large.items():
@@ -306,7 +306,7 @@ class TestPages:
         assert all(reply.url is reply.claim is None for reply in page.replies)
         assert inbox.listed() == large
 
-    def test_a_page_of_neighbours_reads_few_words(self, inbox: Inbox) -> None:
+    def test_a_page_of_neighbours_reads_few_words(self, inbox):
         inbox.ask(2_000)
         for first in range(0, 2_000, 100):
             inbox.receiver.reply([Reply(inbox.item_of(i), i) for i in range(first, first + 100)])
@@ -318,13 +318,13 @@ class TestPages:
         assert read["words.read_failed"] <= 7
         assert read["records.read"] <= 2 * 10 + 2
 
-    def test_an_item_that_was_acknowledged_without_a_reply_has_none(self, inbox: Inbox) -> None:
+    def test_an_item_that_was_acknowledged_without_a_reply_has_none(self, inbox):
         inbox.ledger.mark([inbox.item_of(0)]).whole()
         inbox.reply(1, "a")
 
         assert inbox.listed(1) == {1: "a"}
 
-    def test_a_recipient_that_failed_has_no_reply_although_one_was_stored(self, inbox: Inbox) -> None:
+    def test_a_recipient_that_failed_has_no_reply_although_one_was_stored(self, inbox):
         inbox.ledger.mark([Failure(inbox.item_of(1), "broken")]).whole()
 
         receipts = inbox.receiver.reply([Reply(inbox.item_of(i), i) for i in (0, 1)])
@@ -333,13 +333,13 @@ class TestPages:
         assert inbox.listed() == {0: 0}
 
     @pytest.mark.parametrize("limit", [0, 101])
-    def test_a_limit_out_of_bounds_is_refused(self, inbox: Inbox, limit: int) -> None:
+    def test_a_limit_out_of_bounds_is_refused(self, inbox, limit):
         with pytest.raises(InvalidRequest, match=f"limit must be a whole number from 1 to 100, not {limit}"):
             inbox.receiver.page(inbox.batch_id, cursor=None, limit=limit)
 
 
 class TestClaims:
-    def test_the_first_claim_counts_and_is_listed_with_its_url(self, inbox: Inbox) -> None:
+    def test_the_first_claim_counts_and_is_listed_with_its_url(self, inbox):
         first, second = inbox.upload(1), inbox.upload(1)
         at = inbox.clock.at
 
@@ -374,7 +374,7 @@ class TestClaims:
         with pytest.raises(InvalidRequest, match=message):
             inbox.receiver.claim(ClaimCheckRequest(inbox.item_of(1), size, content_type))
 
-    def test_an_item_that_is_not_of_a_scatter_is_refused(self, inbox: Inbox) -> None:
+    def test_an_item_that_is_not_of_a_scatter_is_refused(self, inbox):
         _, (group,) = inbox.batch(1)
         with pytest.raises(BatchNotFound, match="is not a scatter; check the id"):
             inbox.receiver.claim(ClaimCheckRequest(group[0], 1))
@@ -384,8 +384,8 @@ class TestClaims:
 
 class TestTotals:
     def test_a_total_that_the_scatter_does_not_have_refuses_the_request_before_a_payload_is_stored(
-        self, inbox: Inbox
-    ) -> None:
+        self, inbox
+    ):
         inbox.ask(2, totals=("km",))
         inbox.accesses.writes.clear()
 
@@ -457,11 +457,11 @@ class TestPartitions:
             one == other and first % SHARDS == second % SHARDS
         )
 
-    def test_a_number_fits_the_key_of_the_table(self) -> None:
+    def test_a_number_fits_the_key_of_the_table(self):
         assert int(namespace(ids.MAX_BATCH_ID, SHARDS - 1)) < 10**38
 
     @pytest.mark.parametrize(("ordinal", "partition"), [(0, 1), (1, 2), (15, 16), (16, 1), (17, 2)])
-    def test_a_reply_is_where_every_process_looks_for_it(self, ordinal: int, partition: int) -> None:
+    def test_a_reply_is_where_every_process_looks_for_it(self, ordinal, partition):
         assert namespace(7, ordinal) == str(partition * 2**53 + 7)
 
 
@@ -479,7 +479,7 @@ class TestFirst:
             ("é", "\u00e9", True),
         ],
     )
-    def test_values_are_compared_as_json(self, box: Box, *, one: Any, other: Any, same: bool) -> None:
+    def test_values_are_compared_as_json(self, box, *, one, other, same):
         box.keep(0, one)
         assert box.keep(0, other) is same
 
@@ -489,7 +489,7 @@ class TestFirst:
         assert box.keep(0, "a")
 
     @pytest.mark.parametrize("payload", [None, 0, "a", {"b": [1]}, LARGE])
-    def test_the_first_is_kept_and_a_repeat_says_the_same(self, box: Box, payload: Any) -> None:
+    def test_the_first_is_kept_and_a_repeat_says_the_same(self, box, payload):
         assert box.keep(3, payload)
         assert box.keep(3, payload)
         assert not box.keep(3, "something else")
@@ -507,7 +507,7 @@ class TestLarge:
         assert len(json.dumps(record)) < 4_196
         assert box.payloads(5) == {5: "x" * size}
 
-    def test_an_object_is_put_into_the_bucket_as_its_json_without_spaces(self, box: Box) -> None:
+    def test_an_object_is_put_into_the_bucket_as_its_json_without_spaces(self, box):
         payload = {"b": [1, 2], "a": {"text": LARGE}}
 
         box.keep(0, payload)
@@ -516,7 +516,7 @@ class TestLarge:
         (stored,) = box.objects.values()
         assert stored == json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
 
-    def test_the_loser_of_a_race_does_not_replace_the_payload_of_the_first(self, box: Box) -> None:
+    def test_the_loser_of_a_race_does_not_replace_the_payload_of_the_first(self, box):
         # Given a reply that is stored while another one, as large, is about to be
         put = box.memory.claims.put
 
@@ -545,7 +545,7 @@ class TestLarge:
         assert box.payloads(0) == {0: LARGE}
         assert box.objects == {}
 
-    def test_an_object_that_is_gone_is_listed_as_a_claim(self, box: Box) -> None:
+    def test_an_object_that_is_gone_is_listed_as_a_claim(self, box):
         box.keep(0, LARGE)
         (key,) = box.objects
         box.objects.clear()
@@ -566,7 +566,7 @@ class TestLarge:
         assert list(box.page(2, 3)) == [2]
 
     @pytest.mark.parametrize(("last", "replies"), [(0, 256), (1, 255)])
-    def test_a_page_has_a_mebibyte_of_payloads(self, box: Box, last: int, replies: int) -> None:
+    def test_a_page_has_a_mebibyte_of_payloads(self, box, last, replies):
         # Given 256 replies of 4,096 bytes, the last of them perhaps a byte larger
         for ordinal in range(256):
             size = 4_096 - len('""') + (last if ordinal == 255 else 0)
@@ -576,12 +576,12 @@ class TestLarge:
 
 
 class TestClaimKey:
-    def test_no_batch_lives_longer_than_the_bucket_keeps_a_claim(self) -> None:
+    def test_no_batch_lives_longer_than_the_bucket_keeps_a_claim(self):
         assert names.CLAIM_DAYS[-1] * DAY >= limits.MAX_LIFETIME + RETENTION
         assert list(names.CLAIM_DAYS) == sorted(names.CLAIM_DAYS)
 
     @pytest.mark.parametrize("days", names.CLAIM_DAYS)
-    def test_a_key_is_known_as_its_recipients(self, days: int) -> None:
+    def test_a_key_is_known_as_its_recipients(self, days):
         key = claim_key(replace(BATCH, expires_at=days * DAY), 5, "name", 0)
 
         assert is_claim_of(key, 7, 5)

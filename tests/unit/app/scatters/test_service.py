@@ -6,7 +6,7 @@ from fanin import names
 from fanin.domain.batch import Kind, State
 from fanin.domain.scatter import Recipient, ReplyReceipt, Scatter
 from fanin.errors import ChannelRefused, Throttled
-from tests.unit.app.scatters.conftest import REPLY_TO, Fleet
+from tests.unit.app.scatters.conftest import REPLY_TO
 
 
 class TestSending:
@@ -33,7 +33,7 @@ class TestSending:
         fleet.work()
         assert [len(fleet.got(i)) for i in range(3)] == [2, 2, 2]
 
-    def test_every_recipient_gets_the_message_with_all_it_needs_to_reply(self, fleet: Fleet) -> None:
+    def test_every_recipient_gets_the_message_with_all_it_needs_to_reply(self, fleet):
         scattered = fleet.start(3, type="weekly", attributes={"week": "47"}, correlation_id="mine")
 
         fleet.work()
@@ -51,7 +51,7 @@ class TestSending:
         assert (scattered.batch.kind, scattered.batch.items) == (Kind.SCATTER, 3)
         assert scattered.batch.state is State.CLOSED
 
-    def test_a_queue_that_takes_nothing_fails_its_recipient(self, fleet: Fleet) -> None:
+    def test_a_queue_that_takes_nothing_fails_its_recipient(self, fleet):
         scattered = fleet.start(2)
         del fleet.memory.channels.queues["https://sqs/car-1"]
 
@@ -65,7 +65,7 @@ class TestSending:
         (failure,) = detail["failures"]
         assert failure["reason"] == "car 1: there is no such queue"
 
-    def test_nobody_to_ask_is_ready_at_once(self, fleet: Fleet) -> None:
+    def test_nobody_to_ask_is_ready_at_once(self, fleet):
         scattered = fleet.scatters.start(Scatter("x", topic="empty"))
 
         assert scattered.ready
@@ -73,12 +73,12 @@ class TestSending:
         assert event.detail_type == "Gather Ready"
         assert (event.detail["received"], event.detail["missing_count"]) == (0, 0)
 
-    def test_a_queue_that_fanin_may_not_send_to_is_refused_and_nothing_is_written(self, fleet: Fleet) -> None:
+    def test_a_queue_that_fanin_may_not_send_to_is_refused_and_nothing_is_written(self, fleet):
         with pytest.raises(ChannelRefused):
             fleet.scatters.start(Scatter("x", [Recipient("", "https://sqs/untagged")]))
         assert fleet.accesses.writes.total() == 0
 
-    def test_a_repeated_job_sends_the_same_ids_and_only_to_the_missing(self, fleet: Fleet) -> None:
+    def test_a_repeated_job_sends_the_same_ids_and_only_to_the_missing(self, fleet):
         fleet.start(3)
         job = fleet.memory.jobs.waiting[0]
         fleet.work()
@@ -92,7 +92,7 @@ class TestSending:
 
 
 class TestCorrelation:
-    def test_the_end_lets_go_of_the_id_of_a_scatter_that_was_removed(self, fleet: Fleet) -> None:
+    def test_the_end_lets_go_of_the_id_of_a_scatter_that_was_removed(self, fleet):
         scattered = fleet.start(2, correlation_id="mine")
         fleet.work()
         fleet.reply(0)
@@ -106,7 +106,7 @@ class TestCorrelation:
         assert (event.detail["received"], event.detail["missing_recipients"]) == (1, ["car 1"])
         assert fleet.ports.directory.read("correlation", ["mine"]) == {}
 
-    def test_a_caller_who_was_too_slow_does_not_open(self, fleet: Fleet) -> None:
+    def test_a_caller_who_was_too_slow_does_not_open(self, fleet):
         fleet.at("directory.put", "after", lambda: fleet.clock.advance(30_000))
 
         with pytest.raises(Throttled):
@@ -115,7 +115,7 @@ class TestCorrelation:
 
 
 class TestReplies:
-    def test_the_last_reply_makes_it_ready(self, fleet: Fleet) -> None:
+    def test_the_last_reply_makes_it_ready(self, fleet):
         scattered = fleet.start(2, user_key="week 47")
         fleet.work()
 
@@ -141,7 +141,7 @@ class TestReplies:
         assert shown.items() <= event.detail.items()
         assert fleet.said(scattered) == {"car 0": {"km": 12}, "car 1": [1, None]}
 
-    def test_a_process_that_remembers_it_alive_takes_no_reply_after_the_end(self, fleet: Fleet) -> None:
+    def test_a_process_that_remembers_it_alive_takes_no_reply_after_the_end(self, fleet):
         # Given a process that saw the scatter some seconds before its end
         scattered = fleet.start(2, timeout=20, max_retries=0)
         fleet.work()
@@ -174,7 +174,7 @@ class TestDeadline:
         assert fleet.row(scattered.batch).retries == 1
         assert all(len(fleet.got(i)) >= 2 for i in range(2))
 
-    def test_the_reaper_meets_a_deadline_whose_alarm_was_lost(self, fleet: Fleet) -> None:
+    def test_the_reaper_meets_a_deadline_whose_alarm_was_lost(self, fleet):
         scattered = fleet.start(1, timeout=10)
         fleet.memory.timers.alarms.clear()
         fleet.clock.advance(71_000)
@@ -183,7 +183,7 @@ class TestDeadline:
 
         assert fleet.row(scattered.batch).retries == 1
 
-    def test_a_job_of_an_earlier_wave_sends_nothing(self, fleet: Fleet) -> None:
+    def test_a_job_of_an_earlier_wave_sends_nothing(self, fleet):
         fleet.start(1, timeout=10)
         late = fleet.memory.jobs.waiting.pop()
         fleet.ring(10)
@@ -195,7 +195,7 @@ class TestDeadline:
 
 
 class TestQuorum:
-    def test_a_count_that_was_lost_is_made_up_also_if_its_repeat_was_not_enough(self, fleet: Fleet) -> None:
+    def test_a_count_that_was_lost_is_made_up_also_if_its_repeat_was_not_enough(self, fleet):
         # Given a reply whose bringer died before it was counted, and came again
         scattered = fleet.start(4, quorum=2)
         fleet.work()
@@ -207,7 +207,7 @@ class TestQuorum:
         fleet.reply(1)
         assert fleet.scatters.status(scattered.batch.batch_id).ready
 
-    def test_a_count_that_was_lost_is_made_up_by_the_deadline(self, fleet: Fleet) -> None:
+    def test_a_count_that_was_lost_is_made_up_by_the_deadline(self, fleet):
         scattered = fleet.start(3, quorum=1, timeout=10)
         fleet.work()
         with fleet.dying("batches.count", "before"):
@@ -217,7 +217,7 @@ class TestQuorum:
         assert fleet.row(scattered.batch).state is State.COMPLETE
 
 
-def test_others_an_id_that_is_taken_is_drawn_again(fleet: Fleet) -> None:
+def test_others_an_id_that_is_taken_is_drawn_again(fleet):
     # Given a scatter whose id another has drawn at the same time
     taken = fleet.start(1, correlation_id="a")
     bits = fleet.ports.random.bits

@@ -73,12 +73,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestKey:
-    def test_a_bad_key_writes_nothing(self, town: Town) -> None:
+    def test_a_bad_key_writes_nothing(self, town):
         with pytest.raises(InvalidRequest):
             town.scatters.start(Scatter("x", topic="t"), key="x" * 257)
         assert town.accesses.writes.total() == 0
 
-    def test_a_scatter_that_was_removed_is_gone(self, town: Town) -> None:
+    def test_a_scatter_that_was_removed_is_gone(self, town):
         request = Scatter("report!", topic="nobody")
         first = town.scatters.start(request, key="k")
         town.ports.batches.expire(first.batch.batch_id, now=town.clock.at)
@@ -86,7 +86,7 @@ class TestKey:
         with pytest.raises(BatchGone):
             ScatterService(town.fresh()).start(request, key="k")
 
-    def test_two_at_the_same_time_start_one(self, town: Town) -> None:
+    def test_two_at_the_same_time_start_one(self, town):
         # Given a process that is overtaken by another before it opens the batch, while a car joins
         town.register(*range(3))
 
@@ -103,7 +103,7 @@ class TestKey:
         assert mine.batch.items == 3
         assert set(town.asked().values()) == {1}
 
-    def test_who_comes_back_late_takes_its_correlation_id_anew(self, town: Town) -> None:
+    def test_who_comes_back_late_takes_its_correlation_id_anew(self, town):
         # Given a start that died, and another scatter that took its correlation id since
         request = Scatter("report!", town.recipients(1), correlation_id="mine")
         with town.dying("batches.create", "before"):
@@ -118,7 +118,7 @@ class TestKey:
         with pytest.raises(CorrelationIdAlive):
             town.start(1, correlation_id="mine")
 
-    def test_a_repeat_finds_the_scatter_and_asks_nobody_again(self, town: Town) -> None:
+    def test_a_repeat_finds_the_scatter_and_asks_nobody_again(self, town):
         town.recipients(2)
         request = Scatter("report!", town.recipients(2))
         first = town.scatters.start(request, key="week 47")
@@ -153,7 +153,7 @@ class TestSlowCaller:
         assert not town.scatters.status(other.batch.batch_id).ready
         assert {job["batch_id"] for job in town.memory.jobs.waiting} == {other.batch.batch_id}
 
-    def test_a_caller_whose_scatter_has_ended_meanwhile_is_not_refused(self, town: Town) -> None:
+    def test_a_caller_whose_scatter_has_ended_meanwhile_is_not_refused(self, town):
         # Given a scatter to nobody, whose id another takes as soon as it has ended
         def take() -> None:
             row = next(iter(town.ports.batches.read(town.opened).values()))
@@ -166,7 +166,7 @@ class TestSlowCaller:
         assert town.happened
         assert started.ready
 
-    def test_a_caller_who_died_after_the_pause_is_refused_when_it_comes_back(self, town: Town) -> None:
+    def test_a_caller_who_died_after_the_pause_is_refused_when_it_comes_back(self, town):
         # Given a process that opens its batch too late, and dies before it looks at its id again
         request = Scatter("x", town.recipients(1), correlation_id="mine")
 
@@ -213,7 +213,7 @@ class TestSlowCaller:
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("cars", [0, 2, 7])
-def test_a_death_at_any_step_is_healed_by_the_key(cars: int) -> None:
+def test_a_death_at_any_step_is_healed_by_the_key(cars):
     for step in range(200):
         # Given a start that dies, or whose worker does, and a town that changes meanwhile
         town, fuse = Town(), Fuse()
@@ -243,7 +243,7 @@ def test_a_death_at_any_step_is_healed_by_the_key(cars: int) -> None:
 
 @pytest.mark.usefixtures("small")
 class TestLargeTopic:
-    def test_it_is_starting_until_the_worker_has_listed_it(self, town: Town) -> None:
+    def test_it_is_starting_until_the_worker_has_listed_it(self, town):
         town.register(*range(8))
 
         started = town.ask(timeout=60)
@@ -261,7 +261,7 @@ class TestLargeTopic:
         assert town.row(started.batch).state is State.COMPLETE
 
     @pytest.mark.parametrize("cars", [2, 3, 4])
-    def test_the_last_chunk_may_be_full_or_not(self, town: Town, cars: int) -> None:
+    def test_the_last_chunk_may_be_full_or_not(self, town, cars):
         town.register(*range(cars))
         assert town.settled(town.ask(at_once=1)).batch.items == cars
 
@@ -281,7 +281,7 @@ class TestLargeTopic:
         assert len(turns) == 7
         assert [len(town.got(i)) for i in range(20)] == [1] * 20
 
-    def test_nobody_is_listed_twice_while_instances_come_and_go(self, town: Town) -> None:
+    def test_nobody_is_listed_twice_while_instances_come_and_go(self, town):
         # Given two workers on the same job, and a town that changes between their writes
         town.register(*range(0, 40, 4))
         started = town.ask()
@@ -309,14 +309,14 @@ class TestLargeTopic:
         town.leave(9)
         assert town.settled(town.ask()).batch.items == 9
 
-    def test_items_that_are_no_recipients_end_it(self, town: Town) -> None:
+    def test_items_that_are_no_recipients_end_it(self, town):
         town.register(*range(8))
         started = town.ask()
         town.ledger.add(started.batch.batch_id, 1)
 
         assert town.settled(started).batch.state is State.CANCELLED
 
-    def test_a_share_is_of_those_who_were_listed(self, town: Town) -> None:
+    def test_a_share_is_of_those_who_were_listed(self, town):
         town.register(*range(8))
         started = town.ask(quorum=0.5)
         assert town.settled(started).quorum == 4
@@ -325,7 +325,7 @@ class TestLargeTopic:
 
         assert town.row(started.batch).state is State.COMPLETE
 
-    def test_a_job_that_comes_again_sends_nothing(self, town: Town) -> None:
+    def test_a_job_that_comes_again_sends_nothing(self, town):
         town.register(*range(8))
         started = town.ask()
         job = town.memory.jobs.waiting[0]
@@ -340,7 +340,7 @@ class TestLargeTopic:
 
 
 class TestNamed:
-    def test_registrations_are_named_one_by_one_beside_queues(self, town: Town) -> None:
+    def test_registrations_are_named_one_by_one_beside_queues(self, town):
         town.register(1, 2)
         (queue,) = town.recipients(1)
 
@@ -353,7 +353,7 @@ class TestNamed:
             town.reply(i, i)
         assert town.said(started) == {"car-002": 2, "car 0": 0, "mine": 1}
 
-    def test_a_queue_without_a_name_is_called_as_its_url_ends(self, town: Town) -> None:
+    def test_a_queue_without_a_name_is_called_as_its_url_ends(self, town):
         (queue,) = town.recipients(1)
 
         started = town.scatters.start(Scatter("x", [Recipient("", queue.channel)]))
@@ -362,7 +362,7 @@ class TestNamed:
         assert missing.name == "car-0"
 
     @pytest.mark.parametrize(("name", "later"), [("town/car-009", 0), ("town/car-001", 86_400_000)])
-    def test_one_that_is_not_there_refuses_all(self, town: Town, name: str, later: int) -> None:
+    def test_one_that_is_not_there_refuses_all(self, town, name, later):
         town.register(1)
         town.clock.advance(later)
         before = town.accesses.writes.total()
@@ -403,7 +403,7 @@ def scatter(**options: Any) -> Scatter:
         {"quorum": 0.999},
     ],
 )
-def test_a_request_within_all_limits_is_allowed(options: dict[str, Any]) -> None:
+def test_a_request_within_all_limits_is_allowed(options):
     check(scatter(**options))
 
 
@@ -458,7 +458,7 @@ def test_a_value_out_of_its_range_or_against_another_is_refused(options, message
         ({"attributes": {f"{n}": "x" for n in range(7)}}, "7 attributes in one call; send at most 6"),
     ],
 )
-def test_one_too_many_is_too_large(options: dict[str, Any], message: str) -> None:
+def test_one_too_many_is_too_large(options, message):
     with pytest.raises(RequestTooLarge, match=message):
         check(scatter(**options))
 
@@ -466,7 +466,7 @@ def test_one_too_many_is_too_large(options: dict[str, Any], message: str) -> Non
 @pytest.mark.parametrize(
     ("character", "size"), [("x", 1), ('"', 2), ("\n", 2), ("é", 6), ("\u20ac", 6), ("😀", 12)]
 )
-def test_a_body_may_take_200_kilobytes_of_json_with_its_quotes_and_escapes(character: str, size: int) -> None:
+def test_a_body_may_take_200_kilobytes_of_json_with_its_quotes_and_escapes(character, size):
     body = character * ((204_800 - 2) // size)
     rest = "x" * (204_800 - 2 - len(body) * size)
 

@@ -17,7 +17,7 @@ from tests.lost_answers import LostAnswers
 from tests.unit.app.targets.conftest import QUEUE, URL, World, task
 
 
-def test_each_type_is_told_the_event(world: World) -> None:
+def test_each_type_is_told_the_event(world):
     # Given a target of each type
     targets = (
         task(),
@@ -45,7 +45,7 @@ def test_each_type_is_told_the_event(world: World) -> None:
         assert (kept.state, kept.attempts, kept.delivered_at) == (TargetState.DELIVERED, 1, world.clock.at)
 
 
-def test_a_target_that_was_told_is_not_told_again(world: World) -> None:
+def test_a_target_that_was_told_is_not_told_again(world):
     world.ended(task())
     jobs = world.jobs()
     world.do(jobs)
@@ -53,7 +53,7 @@ def test_a_target_that_was_told_is_not_told_again(world: World) -> None:
     assert len(world.memory.callbacks.told) == 1
 
 
-def test_a_target_that_did_not_ask_for_this_end_is_skipped(world: World) -> None:
+def test_a_target_that_did_not_ask_for_this_end_is_skipped(world):
     batch = world.ended(task("a", When.COMPLETE), task("b", When.FAILED), fail=True)
     assert world.do(world.jobs()) == [JobOutcome.NOTHING, JobOutcome.DELIVERED]
     assert [kept.state for kept in world.kept(batch)] == [TargetState.SKIPPED, TargetState.DELIVERED]
@@ -61,7 +61,7 @@ def test_a_target_that_did_not_ask_for_this_end_is_skipped(world: World) -> None
     assert told.succeeded is False
 
 
-def test_a_target_that_is_down_is_tried_again_and_another_is_told(world: World) -> None:
+def test_a_target_that_is_down_is_tried_again_and_another_is_told(world):
     world.memory.callbacks.down.add("down")
     world.memory.channels.busy.add(QUEUE)
     batch = world.ended(task("down"), Target(TargetType.SQS, queue_url=QUEUE), task("up"))
@@ -76,7 +76,7 @@ def test_a_target_that_is_down_is_tried_again_and_another_is_told(world: World) 
     assert world.kept(batch)[0].last_error is None
 
 
-def test_a_queue_that_was_deleted_is_tried_again_since_it_may_be_made_again(world: World) -> None:
+def test_a_queue_that_was_deleted_is_tried_again_since_it_may_be_made_again(world):
     world.ended(Target(TargetType.SQS, queue_url=QUEUE))
     del world.memory.channels.queues[QUEUE]
     jobs = world.jobs()
@@ -86,7 +86,7 @@ def test_a_queue_that_was_deleted_is_tried_again_since_it_may_be_made_again(worl
 
 
 @pytest.mark.parametrize(("late", "outcome"), [(-1, JobOutcome.AGAIN), (0, JobOutcome.PARKED)])
-def test_a_target_is_parked_after_a_day(world: World, late: int, outcome: JobOutcome) -> None:
+def test_a_target_is_parked_after_a_day(world, late, outcome):
     world.memory.callbacks.down.add("down")
     batch = world.ended(task("down"))
     jobs = world.jobs()
@@ -95,7 +95,7 @@ def test_a_target_is_parked_after_a_day(world: World, late: int, outcome: JobOut
     assert (world.kept(batch)[0].state is TargetState.PARKED) is (outcome is JobOutcome.PARKED)
 
 
-def test_a_target_that_refuses_for_good_is_parked_at_once_and_a_later_job_tells_it(world: World) -> None:
+def test_a_target_that_refuses_for_good_is_parked_at_once_and_a_later_job_tells_it(world):
     """As an operator's redelivery does, also if its own mark comes later."""
     world.memory.callbacks.refusing.add("never")
     world.ended(task("never"))
@@ -105,14 +105,14 @@ def test_a_target_that_refuses_for_good_is_parked_at_once_and_a_later_job_tells_
     assert world.do(jobs) == [JobOutcome.DELIVERED]
 
 
-def test_a_job_whose_batch_is_long_gone_is_dropped(world: World) -> None:
+def test_a_job_whose_batch_is_long_gone_is_dropped(world):
     world.ended(task())
     (job,) = world.jobs()
     assert deliver(world.ports, replace(job, batch_id=1)) is JobOutcome.NOTHING
     assert not world.memory.callbacks.told
 
 
-def test_a_failure_that_is_noted_late_does_not_undo_a_delivery(world: World) -> None:
+def test_a_failure_that_is_noted_late_does_not_undo_a_delivery(world):
     # Given two copies of a job; while the first fails, the second tells the target
     batch = world.ended(task())
     (job,) = world.jobs()
@@ -132,7 +132,7 @@ def note_failure(world: World, batch: Batch) -> None:
     change(world.ports.records, batch.batch_id, kept, state=TargetState.FAILED, attempts=kept.attempts + 1)
 
 
-def test_a_delivery_is_marked_although_a_failure_was_noted_meanwhile(world: World) -> None:
+def test_a_delivery_is_marked_although_a_failure_was_noted_meanwhile(world):
     batch = world.ended(task())
     (job,) = world.jobs()
 
@@ -142,7 +142,7 @@ def test_a_delivery_is_marked_although_a_failure_was_noted_meanwhile(world: Worl
     assert (kept.state, kept.attempts) == (TargetState.DELIVERED, 2)
 
 
-def test_a_target_whose_record_others_change_all_the_time_is_told_again_later(world: World) -> None:
+def test_a_target_whose_record_others_change_all_the_time_is_told_again_later(world):
     # Given other copies of the job that note failures before every write
     batch = world.ended(task())
     (job,) = world.jobs()
@@ -158,7 +158,7 @@ def test_a_target_whose_record_others_change_all_the_time_is_told_again_later(wo
     assert world.kept(batch)[0].state is TargetState.FAILED
 
 
-def test_a_long_error_is_cut(world: World, monkeypatch) -> None:
+def test_a_long_error_is_cut(world, monkeypatch):
     batch = world.ended(task())
 
     def refuse(_target: Target, _notice: ChannelNotice) -> None:
@@ -171,7 +171,7 @@ def test_a_long_error_is_cut(world: World, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("call", ["records.put", "callbacks.call"])
-def test_a_lost_answer_marks_once(world: World, call: str) -> None:
+def test_a_lost_answer_marks_once(world, call):
     batch = world.ended(task())
     jobs = world.jobs()
     LostAnswers(world.memory).lose(call)
@@ -187,21 +187,21 @@ def states(world: World, batch_id: int) -> list[TargetState]:
     return [target.state for target in world.ledger.targets(batch_id).targets]
 
 
-def test_the_ledger_reads_targets_through_it(world: World) -> None:
+def test_the_ledger_reads_targets_through_it(world):
     batch = world.ledger.open(OpenBatch(on_end=[task("x" * 40 + "abcd")]))
     (target,) = world.ledger.targets(batch.batch_id).targets
     assert (target.to, target.state) == ("…abcd", TargetState.PENDING)
     assert world.ledger.targets(world.ledger.open(OpenBatch()).batch_id).targets == ()
 
 
-def test_a_live_batch_is_not_announced_by_a_redelivery(world: World) -> None:
+def test_a_live_batch_is_not_announced_by_a_redelivery(world):
     batch = world.ledger.open(OpenBatch(on_end=[task()]))
     with pytest.raises(InvalidRequest, match="told when it ends"):
         world.ledger.redeliver(batch.batch_id)
     assert not world.memory.target_jobs.waiting
 
 
-def test_all_targets_that_were_not_told_are_told_again_at_once(world: World) -> None:
+def test_all_targets_that_were_not_told_are_told_again_at_once(world):
     # Given one target that was told, one that is tried, one parked, and one whose job was lost
     world.memory.callbacks.refusing.add("parked")
     world.memory.callbacks.down.add("tried")
@@ -235,7 +235,7 @@ def test_a_target_that_is_still_tried_after_its_day_has_lost_its_job(world, hour
     assert world.do(world.jobs()) == [JobOutcome.AGAIN if lost else JobOutcome.NOTHING]
 
 
-def test_the_targets_of_a_batch_that_does_not_exist_or_was_removed(world: World) -> None:
+def test_the_targets_of_a_batch_that_does_not_exist_or_was_removed(world):
     with pytest.raises(BatchNotFound):
         world.ledger.targets(1)
     batch = world.ended(task())

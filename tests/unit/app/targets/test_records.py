@@ -26,12 +26,12 @@ from fanin.domain.scatter import Recipient, Scatter
 from fanin.domain.targets import Target, TargetState, TargetType
 from fanin.errors import ChannelRefused, InvalidRequest, NotConfigured
 from tests.lost_answers import LostAnswers
-from tests.unit.app.targets.conftest import QUEUE, URL, World, task
+from tests.unit.app.targets.conftest import QUEUE, URL, task
 
 BATCH = Batch(7, b"", 1, 1, 4_000_000_000, 60, 60)
 
 
-def test_a_batch_that_drew_the_same_id_does_not_overwrite_them(world: World) -> None:
+def test_a_batch_that_drew_the_same_id_does_not_overwrite_them(world):
     put_targets(world.ports.records, BATCH, [task("mine")])
 
     assert not put_targets(world.ports.records, BATCH, [task("theirs")])
@@ -39,7 +39,7 @@ def test_a_batch_that_drew_the_same_id_does_not_overwrite_them(world: World) -> 
     assert read_targets(world.ports.records, 7, [0])[0].target == task("mine")
 
 
-def test_a_change_whose_answer_was_lost_meets_its_own_write(world: World) -> None:
+def test_a_change_whose_answer_was_lost_meets_its_own_write(world):
     put_targets(world.ports.records, BATCH, [task()])
     (before,) = read_targets(world.ports.records, 7, [0])
     LostAnswers(world.memory).lose("records.put")
@@ -50,14 +50,14 @@ def test_a_change_whose_answer_was_lost_meets_its_own_write(world: World) -> Non
     assert later.state is TargetState.DELIVERED
 
 
-def test_a_report_masks_where_it_points() -> None:
+def test_a_report_masks_where_it_points():
     kept = TargetRecord(2, task("x" * 600 + "abcd"), TargetState.FAILED, 3, "the target is down", None, 5, 6)
     report = kept.report
     assert (report.number, report.to, report.state, report.attempts) == (2, "…abcd", TargetState.FAILED, 3)
     assert (report.last_error, report.delivered_at) == ("the target is down", None)
 
 
-def test_writing_them_again_changes_nothing(world: World) -> None:
+def test_writing_them_again_changes_nothing(world):
     # Given a target that was told meanwhile
     put_targets(world.ports.records, BATCH, [task()])
     (kept,) = read_targets(world.ports.records, 7, [0])
@@ -66,7 +66,7 @@ def test_writing_them_again_changes_nothing(world: World) -> None:
     assert read_targets(world.ports.records, 7, [0])[0].state is TargetState.DELIVERED
 
 
-def test_targets_are_read_as_they_were_declared_and_outlive_their_batch(world: World) -> None:
+def test_targets_are_read_as_they_were_declared_and_outlive_their_batch(world):
     declared = (task(), Target(TargetType.SQS, queue_url="memory:next"))
 
     assert put_targets(world.ports.records, BATCH, declared)
@@ -77,7 +77,7 @@ def test_targets_are_read_as_they_were_declared_and_outlive_their_batch(world: W
     assert {kept.expires_at for kept in found} == {BATCH.expires_at + 2 * 24 * 3600}
 
 
-def test_a_change_misses_a_record_that_has_changed_since(world: World) -> None:
+def test_a_change_misses_a_record_that_has_changed_since(world):
     put_targets(world.ports.records, BATCH, [task()])
     (before,) = read_targets(world.ports.records, 7, [0])
     assert change(world.ports.records, 7, before, attempts=1) is None
@@ -94,12 +94,12 @@ def test_a_change_misses_a_record_that_has_changed_since(world: World) -> None:
 EVENT = Event("7.complete", "Batch Completed", {"batch_id": 7, "failed": 0, "failed_more": False}, 5)
 
 
-def test_a_job_survives_its_queue() -> None:
+def test_a_job_survives_its_queue():
     job = TargetJob(7, 2, ChannelNotice(EVENT, succeeded=True), 9)
     assert TargetJob.decode(json.loads(json.dumps(job.encode()))) == job
 
 
-def test_the_largest_event_fits_a_job() -> None:
+def test_the_largest_event_fits_a_job():
     """The bus takes 255 KB, with the detail type and the source; a job adds its own fields."""
     event = EVENT
     event = event._replace(
@@ -110,14 +110,14 @@ def test_the_largest_event_fits_a_job() -> None:
     assert len(_body(job.encode()).encode()) <= limits.MAX_QUEUE_BYTES
 
 
-def test_one_job_a_target_and_no_token_in_it(world: World) -> None:
+def test_one_job_a_target_and_no_token_in_it(world):
     world.ended(task("secret-1"), task("secret-2"))
     jobs = list(world.memory.target_jobs.waiting)
     assert [job["target"] for job in jobs] == [0, 1]
     assert "secret" not in repr(jobs)
 
 
-def test_a_batch_without_targets_makes_no_jobs_and_no_reads(world: World) -> None:
+def test_a_batch_without_targets_makes_no_jobs_and_no_reads(world):
     world.ended()
     assert not world.memory.target_jobs.waiting
     assert not world.memory.accesses.reads["records.read"]
@@ -142,7 +142,7 @@ def test_only_complete_without_failures_is_a_success(state, failed, more, well):
 # Bad targets are refused before anything is written.
 
 
-def test_as_many_and_as_short_as_may_be(world: World) -> None:
+def test_as_many_and_as_short_as_may_be(world):
     world.memory.channels.queues["q"] = []
     targets = (task("t"), task(), task(), task(), Target(TargetType.SQS, queue_url="q"))
 
@@ -187,7 +187,7 @@ def test_a_bad_target_is_refused_and_nothing_is_written(world, targets, error, w
         (Target(TargetType.SQS, "later", queue_url=QUEUE), "when of complete"),  # type: ignore[arg-type]
     ],
 )
-def test_a_type_or_an_end_that_there_is_not_is_refused(world: World, target: Target, why: str) -> None:
+def test_a_type_or_an_end_that_there_is_not_is_refused(world, target, why):
     with pytest.raises(InvalidRequest, match=why) as refused:
         checked_targets(world.ports, [target])
     assert str(refused.value) == (
@@ -196,7 +196,7 @@ def test_a_type_or_an_end_that_there_is_not_is_refused(world: World, target: Tar
     )
 
 
-def test_a_process_that_does_not_know_the_queue_of_targets_says_so(world: World) -> None:
+def test_a_process_that_does_not_know_the_queue_of_targets_says_so(world):
     ledger = LedgerService(world.memory.ports(Defaults(targets=False)))
     with pytest.raises(NotConfigured, match="FANIN_TARGETS_QUEUE_URL"):
         ledger.open(OpenBatch(on_end=[task()]))

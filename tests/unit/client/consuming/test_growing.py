@@ -65,7 +65,7 @@ def test_an_item_that_cannot_add_because_the_batch_is_full_fails_and_the_batch_e
     )
 
 
-def test_items_that_are_redriven_may_add_to_the_batch_that_has_them_then(service: InMemoryService) -> None:
+def test_items_that_are_redriven_may_add_to_the_batch_that_has_them_then(service):
     tracker, url = service.tracker, service.queue("work")
     broken = [True]
 
@@ -85,14 +85,14 @@ def test_items_that_are_redriven_may_add_to_the_batch_that_has_them_then(service
     assert (row.state, row.items, row.failed) == ("complete", 2, 0)
 
 
-def test_only_the_handler_of_an_item_can_add(service: InMemoryService) -> None:
+def test_only_the_handler_of_an_item_can_add(service):
     message = ReceivedMessage("m", "body", None, {}, None, 1, {})
 
     with pytest.raises(InvalidRequest, match="only the handler of a message with an item id"):
         message.add_items(["x"], service.queue("work"))
 
 
-def test_a_message_is_not_dropped_because_the_item_of_another_is_done(service: InMemoryService) -> None:
+def test_a_message_is_not_dropped_because_the_item_of_another_is_done(service):
     # Given a handler that adds in the name of an item that is done
     tracker, url = service.tracker, service.queue("work", visibility_timeout=30)
     other = tracker.open()

@@ -76,7 +76,7 @@ def run(
     return MessageWindow(handle, acknowledge, **options).run(list(map(raw_of, messages)))
 
 
-def test_all_messages_are_handled_and_acknowledged_in_one_call() -> None:
+def test_all_messages_are_handled_and_acknowledged_in_one_call():
     handled: list[str] = []
     acknowledged = Acknowledged()
 
@@ -99,7 +99,7 @@ def test_a_message_whose_handler_raises_comes_again_and_is_not_acknowledged(capl
 
 
 @pytest.mark.parametrize("waits_for", ["reply", "child"])
-def test_an_item_that_waits_for_a_reply_or_a_child_is_not_marked_unless_it_failed(waits_for: str) -> None:
+def test_an_item_that_waits_for_a_reply_or_a_child_is_not_marked_unless_it_failed(waits_for):
     def handle(message: ReceivedMessage) -> None:
         if waits_for == "child":
             IN_HAND.leave_to_child(message.item or "")
@@ -129,7 +129,7 @@ def test_what_is_added_to_an_item_that_is_left_to_a_child_is_logged_since_it_cou
     assert "{'rows': 812}" in logged
 
 
-def test_each_delivery_of_a_message_has_a_mark_of_its_own_in_their_order() -> None:
+def test_each_delivery_of_a_message_has_a_mark_of_its_own_in_their_order():
     """So the ledger lets the first decide, whatever the second brings."""
     seen: set[str] = set()
 
@@ -170,12 +170,12 @@ class TestFifo:
     )
 
     @pytest.mark.parametrize("error", [InvalidItemId("forged"), Throttled("slow down")])
-    def test_nothing_of_a_group_is_deleted_behind_a_mark_that_is_not_settled(self, error: FaninError) -> None:
+    def test_nothing_of_a_group_is_deleted_behind_a_mark_that_is_not_settled(self, error):
         assert run(self.WINDOW, Acknowledged(error, "1:g:0"), fifo=True) == {0, 2, 4}
         assert run(self.WINDOW, Acknowledged(error, "1:g:2"), fifo=True) == {2, 4}
         assert run(self.WINDOW, Acknowledged(error, "1:g:0")) == {0}
 
-    def test_nothing_of_a_group_is_handled_behind_one_that_failed(self) -> None:
+    def test_nothing_of_a_group_is_handled_behind_one_that_failed(self):
         handled: list[str] = []
 
         def handle(message: ReceivedMessage) -> None:
@@ -188,7 +188,7 @@ class TestFifo:
         assert handled == ["a1", "b1", "b2"]
         assert acknowledged.calls == [["1:g:1", "1:g:3"]]
 
-    def test_nothing_is_handled_behind_a_message_that_cannot_be_read(self) -> None:
+    def test_nothing_is_handled_behind_a_message_that_cannot_be_read(self):
         """Its group is not known."""
         raw: list[dict[str, Any]] = [raw_of(self.WINDOW[0]), {}, raw_of(self.WINDOW[1])]
         acknowledged = Acknowledged()
@@ -238,7 +238,7 @@ class TestRetries:
             raise ValueError("no such customer")
 
     @pytest.mark.parametrize("busy", [False, True])
-    def test_only_a_repeated_attempt_that_raises_is_noted_unless_the_ledger_is_busy(self, busy: bool) -> None:
+    def test_only_a_repeated_attempt_that_raises_is_noted_unless_the_ledger_is_busy(self, busy):
         noted: list[Retry] = []
         window = [
             replace(message(name, f"item {name}"), body=body, receive_count=received)
@@ -252,7 +252,7 @@ class TestRetries:
         retry = Retry("item c", 2, "ValueError: no such customer", "https://sqs/1/work")
         assert noted == ([] if busy else [retry])
 
-    def test_a_refused_mark_beside_it_does_not_matter(self) -> None:
+    def test_a_refused_mark_beside_it_does_not_matter(self):
         noted: list[Retry] = []
         window = [message("a", "item a"), replace(message("c", "item c"), body="bad", receive_count=2)]
 
@@ -271,13 +271,13 @@ class TestWithinTheWindow:
         known.learn([], Marked([Receipt(2, "", State.OPEN)]))
         return Skipping(known, lambda _: pytest.fail("read"))
 
-    def test_what_was_acknowledged_is_not_acknowledged_again(self, skipping: Skipping) -> None:
+    def test_what_was_acknowledged_is_not_acknowledged_again(self, skipping):
         acknowledged = Acknowledged(InvalidItemId("forged"), "2:g:0")
         window = [message("m1", "1:g:0"), message("m2", "2:g:0"), message("m3", "1:g:1")]
         assert run(window, acknowledged, skipping=skipping) == {1}
         assert acknowledged.calls == [["1:g:0", "2:g:0"], ["1:g:1"]]
 
-    def test_on_fifo_nothing_is_handled_behind_what_is_not_settled(self, skipping: Skipping) -> None:
+    def test_on_fifo_nothing_is_handled_behind_what_is_not_settled(self, skipping):
         handled: list[str] = []
         window = [message(name, item, name[0]) for name, item in (("a1", "2:g:0"), ("a2", "2:g:1"))]
         acknowledged = Acknowledged(Throttled("busy"), "2:g:0")
@@ -285,7 +285,7 @@ class TestWithinTheWindow:
         assert run(window, acknowledged, handle, skipping=skipping, fifo=True) == {0, 1}
         assert handled == ["a1"]
 
-    def test_an_error_that_nobody_knows_deletes_nothing(self, skipping: Skipping) -> None:
+    def test_an_error_that_nobody_knows_deletes_nothing(self, skipping):
         def broken(_: Sequence[Mark]) -> Mapping[int, FaninError]:
             raise RuntimeError
 
@@ -314,7 +314,7 @@ def test_a_failure_has_its_message_a_reason_that_can_be_sent_and_where_it_came_f
     assert acknowledged.calls == [[Failure("1:g:0", "torn ?", kept, attempts=1, source=said)]]
 
 
-def test_of_a_message_that_was_polled_all_but_the_item_is_kept() -> None:
+def test_of_a_message_that_was_polled_all_but_the_item_is_kept():
     assert kept_message(
         {
             "MessageId": "m",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanin.client.frames.envelopes import OCTETS, Codec, Envelope, JsonCodec, ProtobufCodec
+from fanin.client.frames.envelopes import OCTETS, Envelope, JsonCodec, ProtobufCodec
 from fanin.client.frames.repeat_buffer import MemoryRepeatBuffer
 from fanin.client.frames.repeater import Sending, send_envelopes
 from fanin.errors import EnvelopesRefused, InvalidRequest, ServiceUnavailable, Throttled
@@ -24,31 +24,31 @@ ENVELOPES = st.builds(
 @pytest.mark.parametrize("codec", [JsonCodec(), ProtobufCodec()])
 @settings(max_examples=25)
 @given(envelope=ENVELOPES)
-def test_what_is_written_is_read(codec: Codec, envelope: Envelope) -> None:
+def test_what_is_written_is_read(codec, envelope):
     assert codec.decode(codec.encode(envelope)) == envelope
     assert codec.decode_text(codec.encode_text(envelope)) == envelope
 
 
 @pytest.mark.parametrize("content_type", [OCTETS, "application/avro"])
 @pytest.mark.parametrize("size", [0, 128, 3_000_000])
-def test_protobuf_takes_at_most_20_bytes_over_the_payload(size: int, content_type: str) -> None:
+def test_protobuf_takes_at_most_20_bytes_over_the_payload(size, content_type):
     envelope = Envelope(2**32 - 1, 2**32 - 1, b"x" * size, content_type)
     assert len(ProtobufCodec().encode(envelope)) - size <= 20
 
 
-def test_protobuf_is_the_standard_encoding() -> None:
+def test_protobuf_is_the_standard_encoding():
     # Given what protoc --encode gives for frame: 300, index: 1, type: TEXT, payload: "hi"
     encoded = bytes.fromhex("08ac02100118022a026869")
     assert ProtobufCodec().encode(Envelope(300, 1, b"hi", "text/plain")) == encoded
     assert ProtobufCodec().decode(encoded) == Envelope(300, 1, b"hi", "text/plain")
 
 
-def test_protobuf_lets_pass_fields_that_it_does_not_know() -> None:
+def test_protobuf_lets_pass_fields_that_it_does_not_know():
     newer = ProtobufCodec().encode(Envelope(7, 1, b"x")) + bytes.fromhex("30053a0161")
     assert ProtobufCodec().decode(newer) == Envelope(7, 1, b"x")
 
 
-def test_json_is_for_people_where_the_payload_is() -> None:
+def test_json_is_for_people_where_the_payload_is():
     text = JsonCodec().encode_text(Envelope(7, 1, b'{"a":1}', "application/json"))
     assert text == '{"frame":7,"index":1,"type":"application/json","payload":"{\\"a\\":1}"}'
     assert "payload64" in JsonCodec().encode_text(Envelope(7, 1, b"\xff"))
@@ -73,7 +73,7 @@ def test_json_is_for_people_where_the_payload_is() -> None:
         '{"a":' * 200_000,
     ],
 )
-def test_what_is_no_json_envelope_is_refused(text: str) -> None:
+def test_what_is_no_json_envelope_is_refused(text):
     with pytest.raises(InvalidRequest):
         JsonCodec().decode_text(text)
     with pytest.raises(InvalidRequest):
@@ -94,7 +94,7 @@ def test_what_is_no_json_envelope_is_refused(text: str) -> None:
         b"\xff",
     ],
 )
-def test_what_is_no_protobuf_envelope_is_refused(data: bytes) -> None:
+def test_what_is_no_protobuf_envelope_is_refused(data):
     with pytest.raises(InvalidRequest):
         ProtobufCodec().decode(data)
     for text in (base64.b64encode(data).decode(), "not base64!"):
@@ -144,14 +144,14 @@ def filled(count: int) -> MemoryRepeatBuffer:
     return buffer
 
 
-def test_a_frame_is_sent_in_hundreds() -> None:
+def test_a_frame_is_sent_in_hundreds():
     wire = Wire()
     assert send_envelopes(wire, filled(250), 7, [(0, 3), (5, 999)]) == Sending(held=True, failed=False)
     assert wire.calls == [100, 100, 48]
     assert wire.sent == [0, 1, 2, *range(5, 250)]
 
 
-def test_what_the_buffer_does_not_hold_is_not_sent() -> None:
+def test_what_the_buffer_does_not_hold_is_not_sent():
     wire = Wire()
     assert send_envelopes(wire, filled(3), 8, [(0, 3)]) == Sending(held=False, failed=False)
     assert wire.calls == []
@@ -167,20 +167,20 @@ def test_a_transport_that_fails_is_not_tried_with_the_rest(error, caplog):
 
 
 @pytest.mark.parametrize("error", [InvalidRequest("odd"), ZeroDivisionError()], ids=["refusal", "defect"])
-def test_an_envelope_that_breaks_the_transport_fails_alone(error: Exception) -> None:
+def test_an_envelope_that_breaks_the_transport_fails_alone(error):
     wire = Wire(at_2=error)
     assert send_envelopes(wire, filled(5), 7, [(0, 5)]) == Sending(held=True, failed=False)
     assert sorted(wire.sent) == [0, 1, 3, 4]
 
 
-def test_what_is_refused_is_set_aside_with_its_reason() -> None:
+def test_what_is_refused_is_set_aside_with_its_reason():
     buffer = filled(3)
     wire = Wire(at_1=EnvelopesRefused("never", reasons={1: "too long"}))
     assert send_envelopes(wire, buffer, 7, [(0, 3)]) == Sending(held=True, failed=False)
     assert [(one.payload, one.reason) for one in buffer.aside()] == [(b"1", "too long")]
 
 
-def test_ranges_are_taken_as_they_are_needed() -> None:
+def test_ranges_are_taken_as_they_are_needed():
     taken: list[int] = []
 
     def ranges() -> Iterator[tuple[int, int]]:

@@ -14,7 +14,7 @@ from fanin.errors import BatchGone, FaninError, InvalidRequest, ItemFailed, Thro
 from tests.unit.client.frames.conftest import World
 
 
-def test_handles_each_envelope_once_and_drops_its_copies(world: World) -> None:
+def test_handles_each_envelope_once_and_drops_its_copies(world):
     world.sender(b"a", b"b")
     seen: list[bytes] = []
     receiver = world.receiver(lambda delivery: seen.append(delivery.payload))
@@ -23,7 +23,7 @@ def test_handles_each_envelope_once_and_drops_its_copies(world: World) -> None:
     assert seen == [b"a", b"b"]
 
 
-def test_a_handler_that_raises_gets_it_again_when_its_lease_is_over(world: World) -> None:
+def test_a_handler_that_raises_gets_it_again_when_its_lease_is_over(world):
     world.sender(b"a")
     attempts: list[tuple[str, int]] = []
 
@@ -42,7 +42,7 @@ def test_a_handler_that_raises_gets_it_again_when_its_lease_is_over(world: World
     assert first[1] < second[1]
 
 
-def test_an_envelope_can_fail_for_good(world: World) -> None:
+def test_an_envelope_can_fail_for_good(world):
     repeater = world.sender(b"a")
 
     def handle(_: Delivery) -> None:
@@ -57,7 +57,7 @@ def send(world: World, count: int) -> None:
     world.sender(*(b"%d" % number for number in range(count)), size=count)
 
 
-def test_however_slow_the_handlers_are_nobody_else_handles_their_envelopes(world: World) -> None:
+def test_however_slow_the_handlers_are_nobody_else_handles_their_envelopes(world):
     # Given handlers that each take most of the lease, and together much more than it
     send(world, 4)
     log: list[tuple[str, bytes]] = []
@@ -77,7 +77,7 @@ def test_however_slow_the_handlers_are_nobody_else_handles_their_envelopes(world
     assert log == [("first", b"%d" % n) for n in range(4)]
 
 
-def test_what_is_handled_fast_is_claimed_and_acknowledged_together(world: World) -> None:
+def test_what_is_handled_fast_is_claimed_and_acknowledged_together(world):
     send(world, 20)
     receiver = world.receiver(lambda _: None)
     asked = watch_claims(receiver)
@@ -86,7 +86,7 @@ def test_what_is_handled_fast_is_claimed_and_acknowledged_together(world: World)
     assert asked == [1, 9, 10]
 
 
-def test_what_waited_too_long_for_others_is_not_begun(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_waited_too_long_for_others_is_not_begun(world, caplog):
     # Given a handler that was fast, and is slow once
     send(world, 4)
     seen: list[bytes] = []
@@ -102,7 +102,7 @@ def test_what_waited_too_long_for_others_is_not_begun(world: World, caplog: pyte
 
 
 @pytest.mark.parametrize("skew", [-3_600, 3_600])
-def test_a_receiver_s_clock_need_not_agree_with_the_service_s(world: World, skew: int) -> None:
+def test_a_receiver_s_clock_need_not_agree_with_the_service_s(world, skew):
     send(world, 3)
     seen: list[bytes] = []
     receiver = IdempotentReceiver(
@@ -128,7 +128,7 @@ def watch_claims(receiver: IdempotentReceiver) -> list[int]:
     return asked
 
 
-def test_a_receiver_that_could_handle_nothing_is_refused(world: World) -> None:
+def test_a_receiver_that_could_handle_nothing_is_refused(world):
     with pytest.raises(InvalidRequest, match="handle must be a function of a Delivery, not str"):
         world.receiver("handle")  # type: ignore[arg-type]
     for lease in (0, 43_201):
@@ -136,13 +136,13 @@ def test_a_receiver_that_could_handle_nothing_is_refused(world: World) -> None:
             world.receiver(lambda _: None, lease=lease)
 
 
-def test_acknowledging_through_the_ack_queue_is_refused(world: World) -> None:
+def test_acknowledging_through_the_ack_queue_is_refused(world):
     later = QueueAcknowledger(None, "https://sqs/acks")  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match=r"pass tracker\.acknowledger\(\"api\"\)"):
         IdempotentReceiver(world.frames(), lambda _: None, later)
 
 
-def test_an_acknowledgement_that_fails_brings_the_envelope_again(world: World) -> None:
+def test_an_acknowledgement_that_fails_brings_the_envelope_again(world):
     send(world, 1)
 
     def down(_marks: object) -> dict[int, FaninError]:
@@ -152,7 +152,7 @@ def test_an_acknowledgement_that_fails_brings_the_envelope_again(world: World) -
     assert receiver.receive(world.queue) == [Disposition.REDELIVER]
 
 
-def test_an_envelope_costs_two_writes(world: World) -> None:
+def test_an_envelope_costs_two_writes(world):
     send(world, 64)
     while world.queue:
         world.take(world.receiver(lambda _: None), most=1)
@@ -211,7 +211,7 @@ def test_an_envelope_that_cannot_be_claimed_affects_no_other(caplog, error, disp
     assert logged in caplog.messages
 
 
-def test_claims_that_are_throttled_are_not_repeated_here() -> None:
+def test_claims_that_are_throttled_are_not_repeated_here():
     claims = Claims(error=lambda _: Throttled("slow down"))
     assert claims.receiver().receive(ENVELOPES[:4]) == [Disposition.REDELIVER] * 4
     assert claims.asked == [([0], 30)]
@@ -233,7 +233,7 @@ def test_however_slow_claims_are_a_short_lease_gets_on(lease, seconds, caplog):
     assert ("taking one of" in caplog.text) is (max(taken for _, taken in claims.asked) > lease)
 
 
-def test_a_claim_that_was_not_answered_says_nothing_about_how_long_claims_take() -> None:
+def test_a_claim_that_was_not_answered_says_nothing_about_how_long_claims_take():
     # Given a service that does not answer for a minute, and then at once
     claims = Claims(60, lambda _: Throttled("slow down"))
     receiver = claims.receiver(5)
@@ -255,19 +255,19 @@ def leases(plan: LeasePlan, *claims: float) -> list[int]:
 
 
 @pytest.mark.parametrize(("claim", "lease"), [(0.0, 5), (0.625, 5), (0.626, 6), (1.3, 11)])
-def test_a_lease_lasts_for_eight_claims_at_least(claim: float, lease: int) -> None:
+def test_a_lease_lasts_for_eight_claims_at_least(claim, lease):
     assert leases(LeasePlan(5), claim, claim, 0) == [5, 5, lease]
 
 
-def test_one_slow_claim_among_fast_ones_changes_nothing() -> None:
+def test_one_slow_claim_among_fast_ones_changes_nothing():
     assert leases(LeasePlan(5), 0.01, 80, 0.01, 80, 0.01) == [5] * 5
 
 
-def test_when_claims_are_fast_again_a_lease_is_as_it_was() -> None:
+def test_when_claims_are_fast_again_a_lease_is_as_it_was():
     assert leases(LeasePlan(5), 1.3, 1.3, 1.3, 0.01, 0.01) == [5, 5, 11, 11, 5]
 
 
-def test_no_lease_is_longer_than_a_claim_may_ask_for() -> None:
+def test_no_lease_is_longer_than_a_claim_may_ask_for():
     assert leases(LeasePlan(5), 10_000, 10_000, 0) == [5, 5, 43_200]
 
 
@@ -284,7 +284,7 @@ def test_so_many_are_claimed_together_as_can_be_begun_in_a_quarter_of_the_lease(
     assert plan.together(40) == together
 
 
-def test_one_slow_handler_is_forgotten_after_a_while() -> None:
+def test_one_slow_handler_is_forgotten_after_a_while():
     plan = LeasePlan(40)
     plan.handled(10)
     for _ in range(2):
@@ -293,5 +293,5 @@ def test_one_slow_handler_is_forgotten_after_a_while() -> None:
 
 
 @pytest.mark.parametrize(("now", "leaves"), [(100.0, True), (110.0, True), (110.1, False)])
-def test_an_envelope_may_be_begun_in_the_first_quarter_of_its_lease(now: float, *, leaves: bool) -> None:
+def test_an_envelope_may_be_begun_in_the_first_quarter_of_its_lease(now, *, leaves):
     assert TakenLease(100.0, 40).leaves_time(now) is leaves

@@ -43,7 +43,7 @@ def payloads(buffer: SqliteRepeatBuffer, frame: int, *spans: tuple[int, int]) ->
     return [envelope.payload for envelope in buffer.read(frame, spans)]
 
 
-def test_entries_wait_until_a_frame_takes_them_in_order(make: Make) -> None:
+def test_entries_wait_until_a_frame_takes_them_in_order(make):
     buffer = make()
     fill(buffer, 5)
     buffer.assign(7, 3)
@@ -63,7 +63,7 @@ def test_entries_wait_until_a_frame_takes_them_in_order(make: Make) -> None:
     assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 2, BufferUsage(2, 18))
 
 
-def test_of_a_frame_that_was_given_up_what_is_missing_waits_again(make: Make) -> None:
+def test_of_a_frame_that_was_given_up_what_is_missing_waits_again(make):
     buffer = make()
     fill(buffer, 5)
     buffer.assign(7, 5)
@@ -74,7 +74,7 @@ def test_of_a_frame_that_was_given_up_what_is_missing_waits_again(make: Make) ->
     assert payloads(buffer, 8, (0, 3)) == [b"payload 1", b"payload 3", b"payload 4"]
 
 
-def test_it_is_full_at_its_bound_of_envelopes(make: Make) -> None:
+def test_it_is_full_at_its_bound_of_envelopes(make):
     buffer = make(max_envelopes=3)
     fill(buffer, 3)
     buffer.assign(7, 2)
@@ -88,7 +88,7 @@ def test_it_is_full_at_its_bound_of_envelopes(make: Make) -> None:
     assert buffer.usage.envelopes == 3
 
 
-def test_it_is_full_at_its_bound_of_bytes(make: Make) -> None:
+def test_it_is_full_at_its_bound_of_bytes(make):
     buffer = make(max_bytes=10)
     buffer.put(b"123456")
     with pytest.raises(BufferFull):
@@ -97,7 +97,7 @@ def test_it_is_full_at_its_bound_of_bytes(make: Make) -> None:
     assert buffer.usage == BufferUsage(2, 10)
 
 
-def test_frames_are_listed_oldest_first(make: Make) -> None:
+def test_frames_are_listed_oldest_first(make):
     buffer = make()
     fill(buffer, 3)
     for frame in (9, 3, 5):
@@ -105,7 +105,7 @@ def test_frames_are_listed_oldest_first(make: Make) -> None:
     assert buffer.frames() == [9, 3, 5]
 
 
-def test_what_can_never_be_sent_is_set_aside_with_the_reason(make: Make) -> None:
+def test_what_can_never_be_sent_is_set_aside_with_the_reason(make):
     # Given a frame of three, of which two can never be sent
     buffer = make()
     fill(buffer, 3)
@@ -126,7 +126,7 @@ def test_what_can_never_be_sent_is_set_aside_with_the_reason(make: Make) -> None
     assert (buffer.aside(), buffer.usage) == (aside, BufferUsage(2, 18))
 
 
-def test_it_says_how_many_envelopes_were_missing_from_too_many_frames(make: Make) -> None:
+def test_it_says_how_many_envelopes_were_missing_from_too_many_frames(make):
     # Given a frame with an envelope that can never be sent, and two that receivers have not handled
     buffer = make()
     fill(buffer, 4)
@@ -146,7 +146,7 @@ def test_it_says_how_many_envelopes_were_missing_from_too_many_frames(make: Make
     assert {one.reason for one in buffer.aside()} == {"too long", NOT_HANDLED.format(frames=2)}
 
 
-def test_what_was_set_aside_is_put_back_or_discarded(make: Make) -> None:
+def test_what_was_set_aside_is_put_back_or_discarded(make):
     buffer = make()
     fill(buffer, 2)
     buffer.assign(7, 2)
@@ -163,19 +163,19 @@ def test_what_was_set_aside_is_put_back_or_discarded(make: Make) -> None:
 
 
 @pytest.mark.parametrize("bounds", [{"max_envelopes": 0}, {"max_bytes": 0}])
-def test_bounds_that_hold_nothing_are_refused(make: Make, bounds: dict[str, Any]) -> None:
+def test_bounds_that_hold_nothing_are_refused(make, bounds):
     with pytest.raises(InvalidRequest, match="must be a whole number from 1"):
         make(**bounds)
 
 
-def test_a_content_type_that_cannot_be_stored_is_refused_and_nothing_is_kept(make: Make) -> None:
+def test_a_content_type_that_cannot_be_stored_is_refused_and_nothing_is_kept(make):
     buffer = make()
     with pytest.raises(InvalidRequest, match="a content type has one half of a surrogate pair"):
         buffer.put(b"a", "\ud800")
     assert (buffer.usage, buffer.waiting) == (BufferUsage(0, 0), 0)
 
 
-def test_threads_that_put_keep_to_the_bounds_and_lose_nothing() -> None:
+def test_threads_that_put_keep_to_the_bounds_and_lose_nothing():
     # Given a buffer for 500 payloads, and eight threads that put 100 each
     buffer = MemoryRepeatBuffer(max_envelopes=500)
 
@@ -200,7 +200,7 @@ def test_threads_that_put_keep_to_the_bounds_and_lose_nothing() -> None:
     assert len({envelope.payload for envelope in buffer.read(7, [(0, 500)])}) == 500
 
 
-def test_a_frame_may_be_dropped_while_it_is_read() -> None:
+def test_a_frame_may_be_dropped_while_it_is_read():
     buffer = MemoryRepeatBuffer()
     for payload in (b"a", b"b"):
         buffer.put(payload)
@@ -211,7 +211,7 @@ def test_a_frame_may_be_dropped_while_it_is_read() -> None:
     assert [first.payload, *(envelope.payload for envelope in reading)] == [b"a", b"b"]
 
 
-def test_what_was_put_survives_the_process(tmp_path: Path) -> None:
+def test_what_was_put_survives_the_process(tmp_path):
     # Given a process that puts, says so, and is killed without warning
     path = tmp_path / "buffer.db"
     script = f"""
@@ -249,7 +249,7 @@ def limit_disk(buffer: SqliteRepeatBuffer, pages: int) -> None:
     buffer._database.execute(f"PRAGMA max_page_count = {now + pages}")
 
 
-def test_a_full_disk_loses_nothing_and_all_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_loses_nothing_and_all_goes_on_when_there_is_room(tmp_path):
     # Given a disk that becomes full
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
     limit_disk(buffer, 12)
@@ -276,7 +276,7 @@ def test_a_full_disk_loses_nothing_and_all_goes_on_when_there_is_room(tmp_path: 
     buffer.close()
 
 
-def test_on_a_full_disk_a_frame_that_is_complete_makes_room(tmp_path: Path) -> None:
+def test_on_a_full_disk_a_frame_that_is_complete_makes_room(tmp_path):
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
     fill(buffer, 300)
     buffer.assign(7, 300)
@@ -289,7 +289,7 @@ def test_on_a_full_disk_a_frame_that_is_complete_makes_room(tmp_path: Path) -> N
     buffer.close()
 
 
-def test_two_senders_never_share_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_senders_never_share_a_file(tmp_path, monkeypatch):
     """Both would send the same envelopes, each in frames of its own."""
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, timeout=0))  # nobody will close it
     first = SqliteRepeatBuffer(tmp_path / "buffer.db", power_safe=True)
@@ -304,7 +304,7 @@ def test_two_senders_never_share_a_file(tmp_path: Path, monkeypatch: pytest.Monk
     second.close()
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_refused(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("something else, and quite a lot of it " * 99)
     with pytest.raises(NotConfigured, match=r"notes\.txt is not the file of a repeat buffer"):
@@ -312,7 +312,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     assert path.read_text().startswith("something else")
 
 
-def test_what_is_set_aside_and_how_often_an_envelope_was_missing_survive_the_process(tmp_path: Path) -> None:
+def test_what_is_set_aside_and_how_often_an_envelope_was_missing_survive_the_process(tmp_path):
     # Given an envelope that is set aside for a reason that SQLite cannot store as it is, and one that is not
     path = tmp_path / "buffer.db"
     buffer = SqliteRepeatBuffer(path)

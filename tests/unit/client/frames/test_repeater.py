@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,7 @@ from tests.unit.client.frames.conftest import World
 from tests.unit.client.frames.test_repeat_buffer import limit_disk
 
 
-def test_forgets_a_frame_when_it_hears_that_it_is_complete(world: World) -> None:
+def test_forgets_a_frame_when_it_hears_that_it_is_complete(world):
     repeater = world.sender(b"a")
     world.take(world.receiver(lambda _: None))
     world.announce()
@@ -30,7 +29,7 @@ def test_forgets_a_frame_when_it_hears_that_it_is_complete(world: World) -> None
     assert world.memory.accesses.reads.total() == reads
 
 
-def test_repeats_when_it_is_asked_to(world: World) -> None:
+def test_repeats_when_it_is_asked_to(world):
     repeater = world.sender(b"a")
     world.queue.clear()
     repeater._outstanding._next[repeater.buffer.frames()[0]] = (1e12, 0)
@@ -40,7 +39,7 @@ def test_repeats_when_it_is_asked_to(world: World) -> None:
     assert [envelope.payload for envelope in world.queue] == [b"a"]
 
 
-def test_a_frame_completed_while_the_sender_was_away(world: World, tmp_path: Path) -> None:
+def test_a_frame_completed_while_the_sender_was_away(world, tmp_path):
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
     world.sender(b"a", buffer=buffer)
     buffer.close()
@@ -71,7 +70,7 @@ def test_a_frame_that_is_long_gone_is_delivered_anew_however_large_it_was(world,
     buffer.close()
 
 
-def test_run_flushes_and_ticks_with_a_pause_until_told_to_stop(world: World) -> None:
+def test_run_flushes_and_ticks_with_a_pause_until_told_to_stop(world):
     # Given a payload, and a receiver that works after the first round
     repeater, rounds = world.repeater(), []
     repeater.put(b"a")
@@ -175,7 +174,7 @@ def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(world, caplog)
     assert "envelope 3 of frame" in caplog.text
 
 
-def test_put_refuses_what_the_transport_can_never_send(world: World) -> None:
+def test_put_refuses_what_the_transport_can_never_send(world):
     class Checking(Picky):
         def check(self, payload: bytes, content_type: str) -> None:
             if payload == b"bad":
@@ -188,7 +187,7 @@ def test_put_refuses_what_the_transport_can_never_send(world: World) -> None:
     assert repeater.buffer.usage.envelopes == 1
 
 
-def test_put_refuses_what_is_not_bytes_of_a_content_type(world: World) -> None:
+def test_put_refuses_what_is_not_bytes_of_a_content_type(world):
     with pytest.raises(InvalidRequest, match="a payload must be bytes, not str"):
         world.repeater().put("text")  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="a content type must be text of 0 to 1024 characters"):
@@ -214,7 +213,7 @@ def test_a_template_by_which_no_frame_can_be_opened_is_refused_at_once(world, te
         )
 
 
-def test_a_transport_that_cannot_be_called_is_refused_at_once(world: World) -> None:
+def test_a_transport_that_cannot_be_called_is_refused_at_once(world):
     with pytest.raises(InvalidRequest, match="transport must be a function, not str"):
         world.repeater(transport="https://sqs/work")
 
@@ -231,7 +230,7 @@ def every_other(world: World, repeater: Repeater, count: int) -> list[bytes]:
     return lost
 
 
-def test_everything_that_is_missing_is_repeated_however_many_pages_list_it(world: World) -> None:
+def test_everything_that_is_missing_is_repeated_however_many_pages_list_it(world):
     # Given a frame of which more ranges are missing than a page lists
     repeater = world.repeater(size=2_100)
     lost = every_other(world, repeater, 2_100)
@@ -314,13 +313,13 @@ def test_a_full_disk_stops_nothing_for_good(world, tmp_path, caplog):
     buffer.close()
 
 
-def test_notices_that_nobody_understands_are_ignored(world: World) -> None:
+def test_notices_that_nobody_understands_are_ignored(world):
     repeater = world.sender(b"a")
     repeater._notices = lambda: [Notice("Complete Frame", 10**30), Notice("Frame Ended", -1)]
     assert repeater.tick() == 1
 
 
-def test_what_a_repeater_does_unless_told_otherwise(world: World) -> None:
+def test_what_a_repeater_does_unless_told_otherwise(world):
     # Given more payloads than a frame has
     now = 0.0
     repeater = Repeater(world.frames(), world.send, MemoryRepeatBuffer(), clock=lambda: now)
@@ -356,7 +355,7 @@ def test_an_envelope_that_receivers_never_handle_is_set_aside(world, caplog):
     assert [one.payload for one in repeater.set_aside()] == [b"poison"]
 
 
-def test_an_outage_of_all_receivers_sets_nothing_aside(world: World) -> None:
+def test_an_outage_of_all_receivers_sets_nothing_aside(world):
     # Given receivers that are away for hours, in which many frames time out
     repeater = world.sender(b"a", b"b", max_frames=2)
     for _ in range(200):
@@ -371,7 +370,7 @@ def test_an_outage_of_all_receivers_sets_nothing_aside(world: World) -> None:
     assert go_on(world, repeater, 30).keys() == {b"a", b"b"}
 
 
-def test_whoever_wants_it_repeats_poison_for_ever(world: World) -> None:
+def test_whoever_wants_it_repeats_poison_for_ever(world):
     repeater = world.sender(b"a", b"poison", max_frames=None)
     go_on(world, repeater, 120)
     assert repeater.set_aside() == []
@@ -403,19 +402,19 @@ def checks(found: CheckSchedule, time: Time, seconds: int) -> list[float]:
     return due
 
 
-def test_a_frame_is_due_after_waits_that_grow(time: Time) -> None:
+def test_a_frame_is_due_after_waits_that_grow(time):
     found = schedule(time)
     found.add(7)
     assert checks(found, time, 160) == [10, 30, 70, 110, 150]
 
 
-def test_a_wait_is_at_least_half_of_the_first(time: Time) -> None:
+def test_a_wait_is_at_least_half_of_the_first(time):
     found = CheckSchedule([], Backoff(base=10, cap=40, fraction=lambda: 0.0), lambda: time.now)
     found.add(7)
     assert checks(found, time, 12) == [5, 10]
 
 
-def test_a_frame_that_is_hastened_is_due_at_once_and_its_waits_begin_anew(time: Time) -> None:
+def test_a_frame_that_is_hastened_is_due_at_once_and_its_waits_begin_anew(time):
     found = schedule(time)
     found.add(7)
     found.add(8)
@@ -427,7 +426,7 @@ def test_a_frame_that_is_hastened_is_due_at_once_and_its_waits_begin_anew(time: 
     assert checks(found, time, 22) == [20, 20]
 
 
-def test_a_frame_that_is_forgotten_is_not_due(time: Time) -> None:
+def test_a_frame_that_is_forgotten_is_not_due(time):
     found = schedule(time, 7, 8)
     found.forget(7)
     found.forget(9)
@@ -435,7 +434,7 @@ def test_a_frame_that_is_forgotten_is_not_due(time: Time) -> None:
     assert list(found.due()) == [8]
 
 
-def test_frames_may_be_forgotten_and_hastened_while_they_are_gone_through(time: Time) -> None:
+def test_frames_may_be_forgotten_and_hastened_while_they_are_gone_through(time):
     found = schedule(time, 7, 8)
     for frame_id in found.due():
         found.hasten_all()

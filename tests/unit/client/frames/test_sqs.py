@@ -7,7 +7,6 @@ What is read of a reply channel, and that everything on it is deleted.
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -15,18 +14,18 @@ from fanin.client.frames.envelopes import Envelope, JsonCodec, Notice, ProtobufC
 from fanin.client.frames.receiver import Disposition
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
 from fanin.errors import EnvelopesRefused, InvalidRequest, NotConfigured, RequestTooLarge, Throttled
-from tests.unit.client.conftest import Faulty, received
+from tests.unit.client.conftest import received
 from tests.unit.client.frames.conftest import CODECS, envelopes
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: type(codec).__name__)
-def test_envelopes_arrive_as_they_were_sent(sqs: Any, queue: str, codec: Any) -> None:
+def test_envelopes_arrive_as_they_were_sent(sqs, queue, codec):
     SqsTransport(sqs, queue, codec)(envelopes(25))
     bodies = [message["Body"] for message in received(sqs, queue)]
     assert sorted(map(codec.decode_text, bodies), key=lambda one: one.index) == envelopes(25)
 
 
-def test_a_request_has_no_more_bytes_than_a_queue_accepts(faulty: Faulty, queue: str) -> None:
+def test_a_request_has_no_more_bytes_than_a_queue_accepts(faulty, queue):
     SqsTransport(faulty, queue, ProtobufCodec())(envelopes(5, size=80_000))  # type: ignore[arg-type]
     sizes = [
         sum(len(entry["MessageBody"].encode()) for entry in request["Entries"])
@@ -36,7 +35,7 @@ def test_a_request_has_no_more_bytes_than_a_queue_accepts(faulty: Faulty, queue:
     assert max(sizes) <= 262_144
 
 
-def test_entries_that_the_queue_does_not_accept_are_an_error(faulty: Faulty, queue: str) -> None:
+def test_entries_that_the_queue_does_not_accept_are_an_error(faulty, queue):
     faulty.instead(
         "send_message_batch",
         lambda real, a: {"Failed": [{**e, "Code": "InternalError"} for e in a["Entries"][:2]]},
@@ -45,7 +44,7 @@ def test_entries_that_the_queue_does_not_accept_are_an_error(faulty: Faulty, que
         SqsTransport(faulty, queue)(envelopes(12))  # type: ignore[arg-type]
 
 
-def test_what_can_never_be_sent_is_named_and_the_others_are_sent(sqs: Any, queue: str) -> None:
+def test_what_can_never_be_sent_is_named_and_the_others_are_sent(sqs, queue):
     # Given a queue that takes 1,024 bytes, and envelopes of which one is longer and one cannot be written
     sqs.set_queue_attributes(QueueUrl=queue, Attributes={"MaximumMessageSize": "1024"})
     odd = [Envelope(7, 3, b"x" * 1_100), Envelope(7, 4, "text")]  # type: ignore[arg-type]
@@ -70,7 +69,7 @@ def test_only_a_failure_that_blames_the_content_is_for_good(faulty, queue, code,
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: type(codec).__name__)
-def test_a_payload_is_checked_as_its_envelope_will_be(faulty: Faulty, queue: str, codec: Any) -> None:
+def test_a_payload_is_checked_as_its_envelope_will_be(faulty, queue, codec):
     transport = SqsTransport(faulty, queue, codec, request_bytes=1_000)  # type: ignore[arg-type]
     transport.check(b"x" * 700, "text/plain")
     with pytest.raises(RequestTooLarge, match="but a queue takes 1000"):
@@ -80,7 +79,7 @@ def test_a_payload_is_checked_as_its_envelope_will_be(faulty: Faulty, queue: str
     assert faulty.requests == []
 
 
-def test_a_character_that_sqs_does_not_take_is_found_beforehand(faulty: Faulty, queue: str) -> None:
+def test_a_character_that_sqs_does_not_take_is_found_beforehand(faulty, queue):
     class Plain(JsonCodec):
         def encode_text(self, envelope: Envelope) -> str:
             return envelope.payload.decode()
@@ -93,12 +92,12 @@ def test_a_character_that_sqs_does_not_take_is_found_beforehand(faulty: Faulty, 
     SqsTransport(faulty, queue).check(b"line\x0b", "text/plain")  # type: ignore[arg-type]
 
 
-def test_a_queue_that_does_not_exist_is_named(sqs: Any, queue: str) -> None:
+def test_a_queue_that_does_not_exist_is_named(sqs, queue):
     with pytest.raises(NotConfigured, match="elsewhere"):
         SqsTransport(sqs, queue.replace("work", "elsewhere"))(envelopes(1))
 
 
-def test_a_url_that_nobody_can_send_is_refused(faulty: Faulty) -> None:
+def test_a_url_that_nobody_can_send_is_refused(faulty):
     with pytest.raises(InvalidRequest, match="queue_url must be text of 1 to 1024"):
         SqsTransport(faulty, "")  # type: ignore[arg-type]
 
@@ -120,7 +119,7 @@ class Receiver:
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: type(codec).__name__)
-def test_on_lambda_messages_that_are_not_settled_come_again(codec: Any) -> None:
+def test_on_lambda_messages_that_are_not_settled_come_again(codec):
     # Given three envelopes: handled, dropped, leased by another; and two other bodies
     receiver = Receiver(at_1=Disposition.DROPPED, at_2=Disposition.REDELIVER)
     bodies = [*(codec.encode_text(one) for one in envelopes(3)), "nonsense", "{}"]
@@ -130,7 +129,7 @@ def test_on_lambda_messages_that_are_not_settled_come_again(codec: Any) -> None:
     assert receiver.seen == envelopes(3)
 
 
-def test_whatever_a_codec_raises_concerns_its_message_only() -> None:
+def test_whatever_a_codec_raises_concerns_its_message_only():
     class Fussy(JsonCodec):
         def decode_text(self, text: str) -> Envelope:
             return super().decode_text(text) if text.startswith("{") else Envelope(**{text: 1})  # type: ignore[arg-type]
@@ -141,14 +140,14 @@ def test_whatever_a_codec_raises_concerns_its_message_only() -> None:
     assert answer == {"batchItemFailures": [{"itemIdentifier": name} for name in ("m0", "m1")]}
 
 
-def test_an_empty_event_is_handled_and_one_of_another_service_refused() -> None:
+def test_an_empty_event_is_handled_and_one_of_another_service_refused():
     receiver = SqsReceiver(Receiver())  # type: ignore[arg-type]
     assert receiver({"Records": []}) == {"batchItemFailures": []}
     with pytest.raises(InvalidRequest, match="not an event of SQS"):
         receiver({"detail-type": "Batch Completed"})
 
 
-def test_polling_deletes_what_is_settled_and_leaves_the_rest(sqs: Any, queue: str) -> None:
+def test_polling_deletes_what_is_settled_and_leaves_the_rest(sqs, queue):
     SqsTransport(sqs, queue)(envelopes(3))
     sqs.send_message(QueueUrl=queue, MessageBody="nonsense")
     sqs.set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "0"})
@@ -166,7 +165,7 @@ def test_it_asks_for_ten_messages_for_as_long_as_sqs_can_and_of_none_deletes_non
     assert (name, asked["MaxNumberOfMessages"], asked["WaitTimeSeconds"]) == ("receive_message", 10, 20)
 
 
-def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused(faulty: Faulty, queue: str) -> None:
+def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused(faulty, queue):
     for wait in (-1, 21):
         with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
             SqsReceiver(Receiver()).poll(faulty, queue, wait=wait)  # type: ignore[arg-type]
@@ -174,7 +173,7 @@ def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused(faulty: Faulty, queue
         SqsReceiver(Receiver()).poll(faulty, "https://sqs/\ud800")  # type: ignore[arg-type]
 
 
-def test_notices_are_read_and_everything_is_deleted(sqs: Any, queue: str) -> None:
+def test_notices_are_read_and_everything_is_deleted(sqs, queue):
     # Given a notice among messages of others
     bodies = [
         "nonsense",
@@ -202,7 +201,7 @@ def test_an_empty_reply_channel_is_only_read(faulty, queue, options, wait):
     assert (name, asked["WaitTimeSeconds"]) == ("receive_message", wait)
 
 
-def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused_sqs_notices(faulty: Faulty, queue: str) -> None:
+def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused_sqs_notices(faulty, queue):
     for wait in (-1, 21):
         with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
             queue_notices(faulty, queue, wait=wait)  # type: ignore[arg-type]

@@ -237,7 +237,7 @@ class TestRefusals:
         assert error_of(Response(503, headers, json.dumps(body).encode())).retry_after == seconds
 
 
-def test_over_https_nobody_says_who_calls() -> None:
+def test_over_https_nobody_says_who_calls():
     for headers in (keyed, key_header):
         with pytest.raises(InvalidRequest, match="the API knows who calls"):
             headers("run-7", Principal("ada"))

@@ -33,7 +33,7 @@ def test_a_put_whose_answer_was_lost_is_repeated_only_with_a_key(over_https, gat
     assert buffers.status("jobs").pending == 2
 
 
-def test_a_name_cannot_lead_to_another_path(over_https: HttpsServices, gateway: Gateway) -> None:
+def test_a_name_cannot_lead_to_another_path(over_https, gateway):
     for call in over_https.buffers.delete, over_https.buffers.poll:
         with pytest.raises(InvalidRequest, match=r"must not have / or \?"):
             call("a/../jobs?x")
@@ -60,7 +60,7 @@ class TestWaiting:
     def bodies(gateway: Gateway) -> list[dict[str, Any]]:
         return [json.loads(request.body or b"{}") for request in gateway.requests]
 
-    def test_no_request_waits_in_the_service(self, buffers, gateway, pauses, memory) -> None:
+    def test_no_request_waits_in_the_service(self, buffers, gateway, pauses, memory):
         # Given an empty buffer
         # When a taker waits for twenty seconds
         writes = memory.accesses.writes.total()
@@ -71,7 +71,7 @@ class TestWaiting:
         assert {body.get("wait", 0) for body in self.bodies(gateway)} == {0}
         assert memory.accesses.writes.total() - writes == 1
 
-    def test_pauses_go_on_growing_until_there_is_work(self, buffers, pauses) -> None:
+    def test_pauses_go_on_growing_until_there_is_work(self, buffers, pauses):
         for _ in range(2):
             buffers.take("jobs", wait=5)
         assert pauses == [0.5, 1.0, 2.0, 1.5, 5.0]
@@ -81,7 +81,7 @@ class TestWaiting:
         buffers.take("jobs", wait=1)
         assert pauses == [0.5, 0.5]
 
-    def test_work_that_is_there_takes_one_request_and_no_row(self, buffers, gateway, memory) -> None:
+    def test_work_that_is_there_takes_one_request_and_no_row(self, buffers, gateway, memory):
         buffers.put("jobs", ["a"])
         gateway.requests.clear()
         writes = memory.accesses.writes.total()
@@ -90,7 +90,7 @@ class TestWaiting:
         assert len(gateway.requests) == 1
         assert memory.accesses.writes.total() == writes
 
-    def test_a_taker_that_waits_is_counted_until_it_has_work(self, buffers) -> None:
+    def test_a_taker_that_waits_is_counted_until_it_has_work(self, buffers):
         # Given a taker that waits, and a producer who looks meanwhile
         seen: list[object] = []
 

@@ -7,10 +7,10 @@ from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.domain.diagnosis import Retry
 from fanin.errors import Throttled
-from tests.unit.client.https.conftest import URL, Script, Waits, problem
+from tests.unit.client.https.conftest import URL, Script, problem
 
 
-def test_a_failed_attempt_is_noted_by_one_request_since_a_consumer_waits_for_it(waits: Waits) -> None:
+def test_a_failed_attempt_is_noted_by_one_request_since_a_consumer_waits_for_it(waits):
     # Given a service that throttles, as when very many attempts at one batch fail at once
     script = Script(*[problem(503, "throttled", retry_after=20)] * 6)
     api = HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff)

@@ -3,11 +3,8 @@
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.api import Fanin
-from fanin.client.https.services import HttpsServices
 from fanin.domain.directory import PutEvent, Register
 from fanin.errors import InvalidRequest, OutcomeUnknown
-from tests.unit.client.https.conftest import Gateway
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +13,7 @@ def queue(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/../jobs?x", "a?x", "\ud800", "é"])
-def test_what_is_no_name_is_refused_in_words(services: Fanin, name: str) -> None:
+def test_what_is_no_name_is_refused_in_words(services, name):
     for call in (
         services.routing.get,
         services.routing.delete,
@@ -27,7 +24,7 @@ def test_what_is_no_name_is_refused_in_words(services: Fanin, name: str) -> None
             call(name)
 
 
-def test_what_cannot_be_sent_in_a_query_is_refused_in_words(over_https: HttpsServices) -> None:
+def test_what_cannot_be_sent_in_a_query_is_refused_in_words(over_https):
     with pytest.raises(InvalidRequest, match="half of a surrogate pair"):
         over_https.ledger.list(user_key="\ud800")
 
@@ -54,7 +51,7 @@ def test_an_event_whose_answer_was_lost_is_not_sent_again(over_https, gateway, m
 
 
 @pytest.mark.parametrize("name", ["ü b", "a?b#c", "a%2Fb"])
-def test_a_name_is_one_part_of_the_path(services: Fanin, gateway: Gateway, name: str) -> None:
+def test_a_name_is_one_part_of_the_path(services, gateway, name):
     with pytest.raises(InvalidRequest):
         services.directory.get("cars", name)
     assert all(path.startswith("/directory/cars/") and "?" not in path for _, path in gateway.asked)

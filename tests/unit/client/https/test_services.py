@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from fanin.adapters.memory import Memory
 from fanin.app import api
-from fanin.app.services import Services
 from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.services import HttpsServices
 from fanin.domain.batch import ChangeLimits, OnFailure, OpenBatch, State
@@ -159,7 +157,7 @@ class Noted:
         return type("Service", (), {"__getattr__": lambda _, call: noting(call)})()
 
 
-def test_arguments_and_answers_cross_the_wire_as_they_are(memory: Memory, direct: Services) -> None:
+def test_arguments_and_answers_cross_the_wire_as_they_are(memory, direct):
     memory.channels.queues[QUEUE] = []
     there = Noted(direct)
     here = Noted(https(Gateway(there)))  # type: ignore[arg-type]
@@ -171,7 +169,7 @@ def test_arguments_and_answers_cross_the_wire_as_they_are(memory: Memory, direct
     assert asked == [call for call in there.calls if call[1] not in ("take", "poll")]
 
 
-def test_no_request_is_made_before_a_call() -> None:
+def test_no_request_is_made_before_a_call():
     script = Script()
     services = https(script)
     assert isinstance(services.buffers, HttpsBuffers)

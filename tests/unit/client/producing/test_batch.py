@@ -425,7 +425,7 @@ def test_ctrl_c_while_a_batch_is_full_stops_within_two_seconds(tracker, queue, m
     assert (len(slept), sum(slept) <= 2) == (2, True)
 
 
-def test_it_tells_what_is_done_in_all_groups() -> None:
+def test_it_tells_what_is_done_in_all_groups():
     # Given a batch of two groups, in which single items and whole ends are done
     tracker = Tracker.in_memory()
     batch = tracker.open()
@@ -440,7 +440,7 @@ def test_it_tells_what_is_done_in_all_groups() -> None:
     assert [item for item in (*first, *second, *later) if item in before] == done
 
 
-def test_of_a_new_batch_nothing_is_done() -> None:
+def test_of_a_new_batch_nothing_is_done():
     tracker = Tracker.in_memory()
     batch = tracker.open()
     before = DoneBefore(tracker, batch)

@@ -27,7 +27,7 @@ def received(service: InMemoryService, queue: str) -> list[dict[str, object]]:
     return answer.get("Messages", [])  # type: ignore[return-value]
 
 
-def test_messages_become_a_batch_that_wakes_the_task(service: InMemoryService) -> None:
+def test_messages_become_a_batch_that_wakes_the_task(service):
     queue = service.queue("work")
     answer = fan_out(event(service, queue), service.tracker)
     assert answer["sent"] == 2
@@ -39,7 +39,7 @@ def test_messages_become_a_batch_that_wakes_the_task(service: InMemoryService) -
     assert (told.succeeded, told.event.detail["items"]) == (True, 2)
 
 
-def test_a_repeat_of_the_invocation_goes_on_with_the_same_batch(service: InMemoryService) -> None:
+def test_a_repeat_of_the_invocation_goes_on_with_the_same_batch(service):
     # Given an invocation whose answer was lost
     queue = service.queue("work")
     first = fan_out(event(service, queue), service.tracker)

@@ -12,7 +12,7 @@ def path(batch_id: int) -> str:
     return f"/batches/{batch_id}/actions/limits"
 
 
-def test_what_is_typed_changes_and_what_is_empty_stays(service, person, makes) -> None:
+def test_what_is_typed_changes_and_what_is_empty_stays(service, person, makes):
     batch, _ = makes.batch(5, stall_after=600)
     asked = person.look(path(batch.batch_id))
     assert "What you leave empty stays as it is." in text_of(asked)
@@ -51,7 +51,7 @@ def test_what_is_typed_changes_and_what_is_empty_stays(service, person, makes) -
         ({"deadline": "2h", "stall_after": "soon"}, "'soon' is not a duration"),
     ],
 )
-def test_what_is_refused_is_told_beside_the_form_and_writes_nothing(person, makes, typed, says) -> None:
+def test_what_is_refused_is_told_beside_the_form_and_writes_nothing(person, makes, typed, says):
     batch, _ = makes.batch(5)
     before = makes.ledger.status(batch.batch_id).batch
     refused = person.press(path(batch.batch_id), **typed)
@@ -61,7 +61,7 @@ def test_what_is_refused_is_told_beside_the_form_and_writes_nothing(person, make
     assert makes.ledger.status(batch.batch_id).batch == before
 
 
-def test_a_tolerance_that_is_exceeded_already_cancels(person, makes) -> None:
+def test_a_tolerance_that_is_exceeded_already_cancels(person, makes):
     batch, ids = makes.batch(5)
     makes.fail(dict.fromkeys(ids[:2], "disk full"))
     done = person.press(path(batch.batch_id), tolerated_failures="1")
@@ -70,7 +70,7 @@ def test_a_tolerance_that_is_exceeded_already_cancels(person, makes) -> None:
     assert "only limits of a live batch can change" in text_of(person.look(path(batch.batch_id)))
 
 
-def test_only_plain_batches_have_limits_that_change(person, makes) -> None:
+def test_only_plain_batches_have_limits_that_change(person, makes):
     frame = makes.tracker.frames.open(OpenFrame(3))
     asked = person.look(path(frame.frame_id))
     assert asked.status_code == 409

@@ -27,7 +27,7 @@ def sent(service: InMemoryService, queue: str) -> int:
 
 
 class TestRedrive:
-    def test_all_failures_are_counted_sent_and_said(self, service, person, makes) -> None:
+    def test_all_failures_are_counted_sent_and_said(self, service, person, makes):
         batch = makes.failed(["disk full"] * 3 + ["no price"] * 2, more=4)
         asked = person.look(path(batch.batch_id, "redrive"))
         assert buttons_of(asked) == ["Count again", "Send 5 messages again"]
@@ -38,7 +38,7 @@ class TestRedrive:
         (retry,) = makes.tracker.redrives(batch.batch_id)
         assert f'href="/batches/{retry.batch_id}"' in done.text
 
-    def test_once_more_sends_nothing(self, service, person, makes) -> None:
+    def test_once_more_sends_nothing(self, service, person, makes):
         batch = makes.failed(["disk full"] * 3)
         person.press(path(batch.batch_id, "redrive"))
         again = person.send(path(batch.batch_id, "redrive"))
@@ -49,7 +49,7 @@ class TestRedrive:
         assert buttons_of(person.look(path(batch.batch_id, "redrive"))) == ["Count again"]
         assert [one.record.result["items"] for one in person.console.log.entries()] == [0, 3]
 
-    def test_a_hostile_error_goes_through_address_and_form_and_back(self, service, person, makes) -> None:
+    def test_a_hostile_error_goes_through_address_and_form_and_back(self, service, person, makes):
         # Given failures whose common error is hostile
         batch = makes.failed([HOSTILE] * 2 + ["other"])
         (group, _) = makes.tracker.errors(batch.batch_id)
@@ -63,18 +63,18 @@ class TestRedrive:
         assert "</script> &" not in done.text.partition("<main")[2]
         assert "</script> &" not in person.look("/log").text.partition("<main")[2]
 
-    def test_a_whole_reason_of_a_thousand_characters_chooses_too(self, person, makes) -> None:
+    def test_a_whole_reason_of_a_thousand_characters_chooses_too(self, person, makes):
         batch = makes.failed([HOSTILE] * 2 + ["other"])
         asked = person.look(path(batch.batch_id, "redrive", error=HOSTILE))
         assert buttons_of(asked)[-1] == "Send 2 messages again"
 
-    def test_ordinals_are_chosen(self, person, makes) -> None:
+    def test_ordinals_are_chosen(self, person, makes):
         batch = makes.failed(["disk full"] * 9)
         asked = person.look(path(batch.batch_id, "redrive", range="0..3, 7"))
         assert buttons_of(asked)[-1] == "Send 4 messages again"
         assert "4 messages sent again." in text_of(person.send(form_of(asked)))
 
-    def test_another_queue_is_chosen(self, service, person, makes) -> None:
+    def test_another_queue_is_chosen(self, service, person, makes):
         batch = makes.failed(["disk full"])
         other = service.queue("other")
         asked = person.look(path(batch.batch_id, "redrive", queue=other))
@@ -82,7 +82,7 @@ class TestRedrive:
         person.send(form_of(asked))
         assert (sent(service, makes.queue), sent(service, other)) == (0, 1)
 
-    def test_a_queue_that_is_refused_is_said_and_nothing_is_sent(self, person, makes) -> None:
+    def test_a_queue_that_is_refused_is_said_and_nothing_is_sent(self, person, makes):
         batch = makes.failed(["disk full"])
         assert person.look(path(batch.batch_id, "redrive", queue="https://sqs/none")).status_code == 400
         person.look(path(batch.batch_id, "redrive"))
@@ -91,7 +91,7 @@ class TestRedrive:
         assert "Not done" in text_of(refused)
         assert list(makes.tracker.redrives(batch.batch_id)) == []
 
-    def test_what_cannot_be_sent_is_counted_beforehand_and_afterwards(self, person, makes) -> None:
+    def test_what_cannot_be_sent_is_counted_beforehand_and_afterwards(self, person, makes):
         # Given failures without a message, of an unknown queue, and one that can be sent
         batch = makes.failed(["a"] * 2, more=0, kept=False)
         asked = person.look(path(batch.batch_id, "redrive"))
@@ -105,7 +105,7 @@ class TestRedrive:
         done = person.send(path(unknown.batch_id, "redrive"))
         assert "Nothing was sent. Of 2 failures none can be sent." in text_of(done)
 
-    def test_what_failed_since_the_question_is_sent_and_counted(self, service, person, makes) -> None:
+    def test_what_failed_since_the_question_is_sent_and_counted(self, service, person, makes):
         # Given a live batch that holds one failure when the question is asked
         batch = makes.failed(["disk full"], more=5, on_failure="hold")
         assert buttons_of(person.look(path(batch.batch_id, "redrive")))[-1] == "Send 1 message again"
@@ -115,7 +115,7 @@ class TestRedrive:
         assert "3 messages sent again." in text_of(done)
         assert sent(service, makes.queue) == 3
 
-    def test_a_large_one_goes_on_by_itself(self, service, person, makes) -> None:
+    def test_a_large_one_goes_on_by_itself(self, service, person, makes):
         batch, items = makes.batch(1_500)
         for some in (items[:1_000], items[1_000:]):
             makes.fail(dict.fromkeys(some, "disk full"))
@@ -127,7 +127,7 @@ class TestRedrive:
         assert sent(service, makes.queue) == 1_500
         assert sum(person.calls.values()) <= 6
 
-    def test_it_is_not_offered_when_it_is_impossible(self, person, makes) -> None:
+    def test_it_is_not_offered_when_it_is_impossible(self, person, makes):
         batch, _ = makes.batch(3, done=3)
         live = person.look(path(batch.batch_id, "redrive"))
         assert live.status_code == 409
@@ -137,7 +137,7 @@ class TestRedrive:
 
 
 class TestRelease:
-    def test_held_items_are_counted_and_given_up(self, person, makes) -> None:
+    def test_held_items_are_counted_and_given_up(self, person, makes):
         batch = makes.failed(["disk full"] * 3 + ["no price"] * 2, on_failure="hold")
         makes.tracker.close(batch.batch_id)
         asked = person.look(path(batch.batch_id, "release"))
@@ -151,7 +151,7 @@ class TestRelease:
             person.send(path(batch.batch_id, "release"))
         )
 
-    def test_a_group_is_given_up(self, person, makes) -> None:
+    def test_a_group_is_given_up(self, person, makes):
         batch = makes.failed([HOSTILE] * 3 + ["no price"] * 2, on_failure="hold")
         error = makes.tracker.errors(batch.batch_id)[0].error
         asked = person.look(path(batch.batch_id, "release", error=error))
@@ -160,7 +160,7 @@ class TestRelease:
         assert "no held item matches" in text_of(person.send(form_of(asked)))
         assert makes.ledger.status(batch.batch_id).batch.held == 2
 
-    def test_going_on_keeps_to_what_was_chosen(self, person, makes, monkeypatch) -> None:
+    def test_going_on_keeps_to_what_was_chosen(self, person, makes, monkeypatch):
         # Given more held items of one error than one press goes through, and others behind them
         monkeypatch.setattr(action, "PAGES", 2)
         batch, items = makes.batch(2_500, on_failure="hold")
@@ -174,7 +174,7 @@ class TestRelease:
             answer = person.send(form_of(answer))
         assert makes.ledger.status(batch.batch_id, exact=True).batch.failed == 2_100
 
-    def test_more_than_one_press_takes_goes_on(self, person, makes, monkeypatch) -> None:
+    def test_more_than_one_press_takes_goes_on(self, person, makes, monkeypatch):
         # Given more failures than one press goes through
         monkeypatch.setattr(action, "PAGES", 2)
         batch = _held(makes, 2_500)
@@ -191,7 +191,7 @@ class TestRelease:
         released = [entry.record.result["released"] for entry in person.console.log.entries()]
         assert (len(released) > 2, sum(released)) == (True, 2_500)
 
-    def test_what_was_given_up_before_an_outage_is_said(self, service, person, makes, monkeypatch) -> None:
+    def test_what_was_given_up_before_an_outage_is_said(self, service, person, makes, monkeypatch):
         batch = _held(makes, 1_500)
         asked = person.look(path(batch.batch_id, "release"))
         monkeypatch.setattr(service.services.ledger, "release", _once(service.services.ledger.release))
@@ -202,11 +202,11 @@ class TestRelease:
         rest = f"{1_500 - int(so_far[1]):,}"
         assert f"{rest} held items given up." in text_of(person.send(form_of(done)))
 
-    def test_it_is_not_offered_when_nothing_can_be_held(self, person, makes) -> None:
+    def test_it_is_not_offered_when_nothing_can_be_held(self, person, makes):
         batch = makes.failed(["disk full"])
         assert "The batch holds no items" in text_of(person.look(path(batch.batch_id, "release")))
 
-    def test_nothing_is_held_yet(self, person, makes) -> None:
+    def test_nothing_is_held_yet(self, person, makes):
         batch, _ = makes.batch(2, on_failure="hold")
         asked = person.look(path(batch.batch_id, "release"))
         assert "No held item matches." in text_of(asked)

@@ -28,7 +28,7 @@ def names(batch: Batch) -> list[str]:
     return [one.name for one in offered(BATCH, batch)]
 
 
-def test_buttons_of_a_batch_follow_its_state(makes) -> None:
+def test_buttons_of_a_batch_follow_its_state(makes):
     batch, _ = makes.batch(3)
     assert names(batch) == ["close", "verify", "limits", "cancel"]
     assert names(replace(batch, state=State.CLOSED)) == ["verify", "limits", "cancel"]
@@ -38,13 +38,13 @@ def test_buttons_of_a_batch_follow_its_state(makes) -> None:
     assert names(replace(ended, targets=1)) == ["verify", "redeliver", "remove"]
 
 
-def test_a_batch_that_holds_can_be_redriven_and_released_while_it_lives(makes) -> None:
+def test_a_batch_that_holds_can_be_redriven_and_released_while_it_lives(makes):
     batch = replace(makes.batch(3)[0], on_failure=OnFailure.HOLD, held=2)
     assert names(batch) == ["close", "redrive", "release", "verify", "limits", "cancel"]
     assert names(replace(batch, state=State.TIMED_OUT)) == ["redrive", "verify", "remove"]
 
 
-def test_patterns_have_fewer(makes) -> None:
+def test_patterns_have_fewer(makes):
     batch = makes.batch(3)[0]
     assert names(replace(batch, mode=Mode.ESTIMATED)) == ["close", "limits", "cancel"]
     assert names(replace(batch, kind=Kind.BUFFER)) == ["verify"]
@@ -52,7 +52,7 @@ def test_patterns_have_fewer(makes) -> None:
     assert names(replace(batch, kind=Kind.FRAME, state=State.COMPLETE, failed=3)) == ["verify", "remove"]
 
 
-def test_each_has_a_page_of_its_own() -> None:
+def test_each_has_a_page_of_its_own():
     assert BATCH.segments({"batch_id": "7", "action": "close"}) == ("batches", "7")
     assert BUFFER.segments({"name": "stage"}) == ("buffers", "stage")
     assert ROUTE.segments({"name": "orders"}) == ("routes", "orders")
@@ -63,7 +63,7 @@ def test_each_has_a_page_of_its_own() -> None:
 class TestButtons:
     """The parts of pages that lead to questions."""
 
-    def test_each_subject_has_a_row_of_them(self, service, person, makes) -> None:
+    def test_each_subject_has_a_row_of_them(self, service, person, makes):
         services = service.services
         services.buffers.define("stage", 5)
         services.routing.put(PutRoute("orders", {"source": ["a"]}, "shop"))
@@ -86,7 +86,7 @@ class TestButtons:
             assert "href" not in shown
 
     @pytest.mark.parametrize("error", ["</a><script>alert(1)</script>\n&\"'", "x" * 1_024, "a b/c?d#e%20"])
-    def test_a_group_of_failures_has_its_own(self, person, makes, error) -> None:
+    def test_a_group_of_failures_has_its_own(self, person, makes, error):
         # Given a batch that holds failed items
         batch = makes.failed(["x"], on_failure="hold")
         for macro, action in (("redrive_group", "redrive"), ("release_group", "release")):
@@ -97,7 +97,7 @@ class TestButtons:
             assert path == f"/batches/{batch.batch_id}/actions/{action}"
             assert parse_qsl(query) == [("error", error)]
 
-    def test_failures_without_a_reason_and_batches_that_do_not_hold_have_none(self, person, makes) -> None:
+    def test_failures_without_a_reason_and_batches_that_do_not_hold_have_none(self, person, makes):
         """No error would be an address that means all failures."""
         batch = makes.failed(["x"], on_failure="hold")
         live, _ = makes.batch(3)
@@ -105,7 +105,7 @@ class TestButtons:
             assert not person.console.templates.macro("actions_parts.html", macro, batch, "").strip()
             assert not person.console.templates.macro("actions_parts.html", macro, live, "x").strip()
 
-    def test_an_item_has_one(self, person, makes) -> None:
+    def test_an_item_has_one(self, person, makes):
         batch = makes.failed(["x"] * 3)
         html = person.console.templates.macro("actions_parts.html", "redrive_item", batch, 2)
         (link,) = re.findall(r'href="([^"]+)"', html)
@@ -115,7 +115,7 @@ class TestButtons:
 class TestLimit:
     PATH = "/buffers/stage/actions/limit"
 
-    def test_it_says_that_it_drains_first(self, service, person) -> None:
+    def test_it_says_that_it_drains_first(self, service, person):
         buffers = service.services.buffers
         buffers.define("stage", 5)
         buffers.put("stage", ["a", "b"])
@@ -129,7 +129,7 @@ class TestLimit:
         again = person.send(self.PATH, limit="8")
         assert "Nothing was done: the limit is 8 already." in text_of(again)
 
-    def test_an_empty_one_has_it_at_once(self, service, person) -> None:
+    def test_an_empty_one_has_it_at_once(self, service, person):
         service.services.buffers.define("stage", 5)
         assert "The buffer is empty: the next put has the new limit." in text_of(person.look(self.PATH))
         person.send(self.PATH, limit="8")
@@ -137,7 +137,7 @@ class TestLimit:
         assert service.services.buffers.status("stage").pending == 8
 
     @pytest.mark.parametrize("limit", ["", "0", "-3", "1e3", "\u0663", "1000001", "9" * 40])
-    def test_what_is_not_a_limit_is_refused(self, service, person, limit) -> None:
+    def test_what_is_not_a_limit_is_refused(self, service, person, limit):
         service.services.buffers.define("stage", 5)
         person.look(self.PATH)
         refused = person.send(self.PATH, limit=limit)
@@ -147,7 +147,7 @@ class TestLimit:
         assert service.services.buffers.status("stage").buffer.limit == 5
         assert person.console.log.entries()[0].record.outcome.code == "invalid-request"
 
-    def test_a_buffer_that_is_gone_is_not_made_anew(self, service, person) -> None:
+    def test_a_buffer_that_is_gone_is_not_made_anew(self, service, person):
         # Given a question about a buffer that is deleted before the press
         service.services.buffers.define("stage", 5)
         person.look(self.PATH)
@@ -169,7 +169,7 @@ class TestRoute:
             (Policy.FIRST, "Now one of 2 registrations"),
         ],
     )
-    def test_it_says_who_gets_its_events(self, service, person, policy, get) -> None:
+    def test_it_says_who_gets_its_events(self, service, person, policy, get):
         # Given a hostile pattern
         pattern = {"source": ["</script>&"]}
         service.services.routing.put(PutRoute("orders", pattern, "shop", policy))
@@ -192,7 +192,7 @@ class TestRoute:
 class TestRegistration:
     PATH = "/directory/shop/a/actions/deregister"
 
-    def test_it_says_what_is_not_sent_any_more(self, service, person) -> None:
+    def test_it_says_what_is_not_sent_any_more(self, service, person):
         queue = service.queue(channel=True)
         service.services.directory.register(Register("shop", "a", queue, {"zone": "<eu>"}))
         asked = person.look(self.PATH)
@@ -211,16 +211,16 @@ class TestRegistration:
 # What an action says and does, and how far one press goes.
 
 
-def test_a_field_is_read_without_blanks_and_is_empty_if_it_was_not_sent(service) -> None:
+def test_a_field_is_read_without_blanks_and_is_empty_if_it_was_not_sent(service):
     press = Press(service.services, service.clock.now, ImmutableMultiDict([("queue", "  work ")]))
     assert (press.text("queue"), press.text("limit")) == ("work", "")
 
 
-def test_it_is_bounded_in_pages() -> None:
+def test_it_is_bounded_in_pages():
     assert list(pages(lambda: 0)) == list(range(PAGES))
 
 
-def test_it_is_bounded_in_time_but_reads_one_page_at_least() -> None:
+def test_it_is_bounded_in_time_but_reads_one_page_at_least():
     # Given a service that needs so long for each page
     for each, count in ((TIME_MS * 2, 1), (TIME_MS // 2, 2)):
         clock = [0]
@@ -239,14 +239,14 @@ def entry(number: int = 0, result: EffectKind = EffectKind.DONE) -> LogEntry:
     return LogEntry(record, "Cancel", "batch", str(number), ("batches", number), result, "", {})
 
 
-def test_it_keeps_the_last_ones_the_newest_first() -> None:
+def test_it_keeps_the_last_ones_the_newest_first():
     log = Log()
     for number in range(KEPT + 5):
         log.add(entry(number))
     assert [one.subject for one in log.entries()] == [str(number) for number in range(KEPT + 4, 4, -1)]
 
 
-def test_a_failure_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_is_a_warning(caplog):
     with caplog.at_level(logging.INFO, LOGGER):
         Log().add(entry(result=EffectKind.FAILED))
     assert caplog.records[0].levelno == logging.WARNING
@@ -255,12 +255,12 @@ def test_a_failure_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
 # Numbers in sentences, and how far a batch is.
 
 
-def test_examples_hold() -> None:
+def test_examples_hold():
     assert doctest.testmod(words).attempted > 0
     assert doctest.testmod(words).failed == 0
 
 
-def test_what_is_not_done_has_the_bounds_of_what_is(service) -> None:
+def test_what_is_not_done_has_the_bounds_of_what_is(service):
     batch = service.tracker.open()
     service.tracker.add(batch.batch_id, 1_000)
     row = replace(service.services.ledger.status(batch.batch_id).batch, failed=2, held=3)
@@ -275,6 +275,6 @@ def test_what_is_not_done_has_the_bounds_of_what_is(service) -> None:
     )
 
 
-def test_a_state_is_said_in_words(service) -> None:
+def test_a_state_is_said_in_words(service):
     batch = replace(service.tracker.open(), state=State.TIMED_OUT)
     assert state_of(batch) == "timed out"

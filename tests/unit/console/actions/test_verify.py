@@ -47,7 +47,7 @@ def path(batch_id: int) -> str:
     return f"/batches/{batch_id}/actions/verify"
 
 
-def test_it_says_what_it_reads_and_that_nothing_disagrees(person, makes) -> None:
+def test_it_says_what_it_reads_and_that_nothing_disagrees(person, makes):
     batch, _ = makes.batch(500, done=312)
     asked = person.look(path(batch.batch_id))
     assert "Only what lies above the 188 items not done is read" in text_of(asked)
@@ -57,7 +57,7 @@ def test_it_says_what_it_reads_and_that_nothing_disagrees(person, makes) -> None
     assert "Not done, as counted 188" in text_of(done)
 
 
-def test_disagreements_are_shown_and_repaired_only_if_it_is_asked(service, person, makes) -> None:
+def test_disagreements_are_shown_and_repaired_only_if_it_is_asked(service, person, makes):
     # Given a verdict with hostile words, more than a page shows
     batch, _ = makes.batch(500)
     found = tuple(f"word <b>{number}</b>" for number in range(60))
@@ -76,7 +76,7 @@ def test_disagreements_are_shown_and_repaired_only_if_it_is_asked(service, perso
     assert "60 disagreements found and repaired." in text_of(both)
 
 
-def test_it_goes_through_a_bounded_number_of_pages_and_then_says_how_far(service, makes) -> None:
+def test_it_goes_through_a_bounded_number_of_pages_and_then_says_how_far(service, makes):
     # Given more pages than one press goes through
     batch, _ = makes.batch(500)
     pages = [Verdict(batch, 100, (), cursor=str(number)) for number in range(PAGES + 1)]
@@ -91,7 +91,7 @@ def test_it_goes_through_a_bounded_number_of_pages_and_then_says_how_far(service
     assert "Nothing disagrees. All items were looked at." in text_of(rest)
 
 
-def test_what_was_repaired_before_an_outage_is_said(service, makes) -> None:
+def test_what_was_repaired_before_an_outage_is_said(service, makes):
     batch, _ = makes.batch(500)
     page = Verdict(batch, 100, ("word",), repaired=True, cursor="c")
     ledger = Pages(makes.ledger, [page, Throttled("busy")])
@@ -102,7 +102,7 @@ def test_what_was_repaired_before_an_outage_is_said(service, makes) -> None:
     )
 
 
-def test_a_first_page_that_fails_fails(service, makes) -> None:
+def test_a_first_page_that_fails_fails(service, makes):
     batch, _ = makes.batch(500)
     ledger = Pages(makes.ledger, [Throttled("busy")])
     done = Person(service, With(service.services, ledger)).press(path(batch.batch_id))
@@ -111,6 +111,6 @@ def test_a_first_page_that_fails_fails(service, makes) -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_an_estimated_batch_has_nothing_to_verify(makes, mode) -> None:
+def test_an_estimated_batch_has_nothing_to_verify(makes, mode):
     batch, _ = makes.batch(1)
     assert bool(verify.VERIFY.why_not(replace(batch, mode=mode))) is (mode is Mode.ESTIMATED)

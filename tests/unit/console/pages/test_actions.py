@@ -51,7 +51,7 @@ class Answered:
 
 
 class TestReadOnly:
-    def test_no_question_and_no_press_is_answered(self, service, batch_id) -> None:
+    def test_no_question_and_no_press_is_answered(self, service, batch_id):
         # Given somebody who knows a token, since the console once had buttons
         writer, reader = Person(service), Person(service, write=False)
         writer.look(cancel(batch_id))
@@ -67,7 +67,7 @@ class TestReadOnly:
         assert reader.console.log.entries() == ()
 
     @pytest.mark.parametrize("route", [route for route in ROUTES if route.methods == {"POST"}])
-    def test_each_subject_is_refused(self, service, route) -> None:
+    def test_each_subject_is_refused(self, service, route):
         subject_path = re.sub(r"\{[a-z_]+\}", "1", route.path.replace("{action}", _any(route.path)))  # type: ignore[attr-defined]
         reader = Person(service, write=False)
         assert reader.send(subject_path).status_code == 403
@@ -103,11 +103,11 @@ class TestForgery:
         answer = person.browser.post(address, content=body.format(**tokens), headers=headers)
         self._refused(service, person, batch_id, answer)
 
-    def test_pages_let_browsers_name_the_origin_of_their_forms(self, person, batch_id) -> None:
+    def test_pages_let_browsers_name_the_origin_of_their_forms(self, person, batch_id):
         """Under ``no-referrer`` the Origin of a form is null (Fetch, "append a request Origin header")."""
         assert person.look(cancel(batch_id)).headers["Referrer-Policy"] == "same-origin"
 
-    def test_without_a_session(self, service, batch_id) -> None:
+    def test_without_a_session(self, service, batch_id):
         # Given a console that answers only who came by its launch link
         person = Person(service, sessions=True)
         person.look(f"{cancel(batch_id)}?launch={person.console.sessions.launch()}")
@@ -127,7 +127,7 @@ class TestForgery:
 
 
 class TestPages:
-    def test_fields_may_come_several_times_and_in_the_address(self, service, batch_id) -> None:
+    def test_fields_may_come_several_times_and_in_the_address(self, service, batch_id):
         person = Person(service)
         person.look(cancel(batch_id))
         body = f"form_token={person.token}&range=3..5&range=7"
@@ -135,7 +135,7 @@ class TestPages:
         person.browser.post(f"{cancel(batch_id)}?range=1", content=body, headers=headers)
         assert person.console.log.entries()[0].asked == {"range": "1, 3..5, 7"}
 
-    def test_hostile_texts_are_escaped(self, service, batch_id) -> None:
+    def test_hostile_texts_are_escaped(self, service, batch_id):
         person = Person(service, name="<b>stack</b>", caller="<i>ada</i>")
         for page in (
             person.look(cancel(batch_id)),
@@ -147,27 +147,27 @@ class TestPages:
                 assert hostile not in page.text
             assert len(page.text) < 100_000
 
-    def test_the_way_back_leads_to_the_subject(self, service, batch_id) -> None:
+    def test_the_way_back_leads_to_the_subject(self, service, batch_id):
         asked = Person(service, root="/console").look(f"/console{cancel(batch_id)}")
         assert f'href="/console/batches/{batch_id}">Back, change nothing' in asked.text
         assert form_of(asked) == f"/console{cancel(batch_id)}"
 
     @pytest.mark.parametrize("path", ["/batches/1/actions/explode", "/routes/a/actions/cancel"])
-    def test_other_actions_do_not_exist(self, service, path) -> None:
+    def test_other_actions_do_not_exist(self, service, path):
         person = Person(service)
         assert person.look(path).status_code == 404
         assert person.send(path).status_code == 404
         assert not person.calls
 
     @pytest.mark.parametrize(("batch", "status"), [("x", 400), ("1", 404), ("9" * 30, 400)])
-    def test_a_batch_that_does_not_exist_is_said(self, service, batch, status, batch_id) -> None:
+    def test_a_batch_that_does_not_exist_is_said(self, service, batch, status, batch_id):
         person = Person(service)
         person.look(cancel(batch_id))
         assert person.look(f"/batches/{batch}/actions/cancel").status_code == status
         assert person.send(f"/batches/{batch}/actions/cancel").status_code == status
 
 
-def test_each_press_is_in_the_log_with_who_and_what(service, batch_id, caplog) -> None:
+def test_each_press_is_in_the_log_with_who_and_what(service, batch_id, caplog):
     person = Person(service, caller="ada")
     person.look(cancel(batch_id))
     with caplog.at_level(logging.INFO, LOGGER):
@@ -193,7 +193,7 @@ def test_each_press_is_in_the_log_with_who_and_what(service, batch_id, caplog) -
     assert person.token not in caplog.text
 
 
-def test_a_server_that_knows_the_caller_says_so(service, batch_id) -> None:
+def test_a_server_that_knows_the_caller_says_so(service, batch_id):
     # Given a server that puts the identity that signed a request into its scope
     person = Person(service, caller="ada")
     caller = Caller(CallerKind.IAM, "arn:aws:sts::1:assumed-role/ops/eve", account="1")
@@ -207,7 +207,7 @@ def test_a_server_that_knows_the_caller_says_so(service, batch_id) -> None:
     assert person.console.log.entries()[0].record.caller == caller
 
 
-def test_actions_have_the_names_of_the_api() -> None:
+def test_actions_have_the_names_of_the_api():
     operations = {route.operation: route for route in ALL}
     for subject in SUBJECTS:
         for action in subject.actions.values():
@@ -222,7 +222,7 @@ def _any(path: str) -> str:
     return names[path.split("/")[1]]
 
 
-def test_a_press_that_breaks_is_in_the_log(service, batch_id, caplog) -> None:
+def test_a_press_that_breaks_is_in_the_log(service, batch_id, caplog):
     # Given a button that does its work, and whose answer then breaks
     person = Person(service)
     caplog.set_level(logging.INFO, LOGGER)
@@ -258,12 +258,12 @@ def entry(number: int, says: str = "done") -> LogEntry:
     )
 
 
-def test_an_empty_log_says_so(service) -> None:
+def test_an_empty_log_says_so(service):
     assert "No button was pressed" in text_of(Person(service).look("/log"))
     assert "it has no buttons" in text_of(Person(service, write=False).look("/log"))
 
 
-def test_it_shows_who_did_what_to_what(service) -> None:
+def test_it_shows_who_did_what_to_what(service):
     person = Person(service)
     person.console.log.add(entry(service.clock.now(), "5 messages sent again."))
     answer = person.look("/log")
@@ -276,7 +276,7 @@ def test_it_shows_who_did_what_to_what(service) -> None:
     assert not person.calls
 
 
-def test_a_full_log_stays_under_100_kb(service) -> None:
+def test_a_full_log_stays_under_100_kb(service):
     person = Person(service)
     for number in range(KEPT):
         person.console.log.add(replace(entry(number, "'" * MAX_SAYS), asked={"error": "&" * MAX_ASKED}))
@@ -293,11 +293,11 @@ def test_a_full_log_stays_under_100_kb(service) -> None:
 
 
 @pytest.mark.parametrize("after", ["x", "-1", "9" * 50, "150"])
-def test_a_place_that_does_not_exist_is_not_an_error(service, after) -> None:
+def test_a_place_that_does_not_exist_is_not_an_error(service, after):
     assert Person(service).look(f"/log?after={after}").status_code == 200
 
 
-def test_it_says_where_else_to_look_for_who_did_something(service) -> None:
+def test_it_says_where_else_to_look_for_who_did_something(service):
     # Given a console of one person, and one whose callers the API has checked
     of_one = Person(service, sessions=True)
     session = of_one.console.sessions.launch()

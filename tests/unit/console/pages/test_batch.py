@@ -56,7 +56,7 @@ LOOK = ["ledger.status", "ledger.picture"]
 
 
 class TestPage:
-    def test_shows_failures_by_error_and_missing_ranges(self, service, browse) -> None:
+    def test_shows_failures_by_error_and_missing_ranges(self, service, browse):
         # Given a batch with two errors and a hole
         batch_id, group = batch_of(service, 100)
         service.tracker.ack(group[:40])
@@ -70,19 +70,19 @@ class TestPage:
         assert f'href="/batches/{batch_id}/failures"' in page
         assert f'href="/batches/{batch_id}/missing"' in page
 
-    def test_says_that_nothing_is_wrong(self, service, browse) -> None:
+    def test_says_that_nothing_is_wrong(self, service, browse):
         batch_id, group = batch_of(service, 3)
         service.tracker.ack(group)
         shown = text_of(browse().get(f"/batches/{batch_id}").text)
         assert "Nothing has failed." in shown
         assert "Nothing is missing." in shown
 
-    def test_says_that_there_is_too_much_to_list(self, service, browse) -> None:
+    def test_says_that_there_is_too_much_to_list(self, service, browse):
         batch_id, _ = batch_of(service, FEW + 1)
         shown = text_of(browse().get(f"/batches/{batch_id}").text)
         assert f"{FEW + 1:,} items are not done: too many to list here. List them" in shown
 
-    def test_draws_progress_once_there_are_two_figures(self, service, browse) -> None:
+    def test_draws_progress_once_there_are_two_figures(self, service, browse):
         batch_id, group = batch_of(service, 100)
         browser = browse()
         assert "This console has watched it since 2026-11-23 09:00:00 UTC" in text_of(
@@ -95,7 +95,7 @@ class TestPage:
         assert "From 0 to 10 within 1 s." in page
         assert "09:00:01 10 0 100" in text_of(page)  # of the table
 
-    def test_counts_what_is_held_at_the_first_look(self, service, browse) -> None:
+    def test_counts_what_is_held_at_the_first_look(self, service, browse):
         # Given more held items than a status of bounds counts
         batch_id, group = batch_of(service, 200, on_failure="hold")
         service.tracker.fail([Failure(item, "x") for item in group[::8]])
@@ -108,7 +108,7 @@ class TestPage:
 
 
 class TestCalls:
-    def test_a_page_of_a_quiet_batch_makes_two_calls_and_of_one_in_trouble_six(self, service, browse) -> None:
+    def test_a_page_of_a_quiet_batch_makes_two_calls_and_of_one_in_trouble_six(self, service, browse):
         # Given a finished batch, and one with failures
         well, group = batch_of(service, 3)
         service.tracker.ack(group)
@@ -129,7 +129,7 @@ class TestCalls:
             "ledger.status",
         ]
 
-    def test_watching_a_batch_that_does_not_move_costs_two_calls_a_look(self, service, reader) -> None:
+    def test_watching_a_batch_that_does_not_move_costs_two_calls_a_look(self, service, reader):
         batch_id, group = batch_of(service, 100)
         service.tracker.fail([Failure(group[0], "x")])
         calls = counted(service)
@@ -141,7 +141,7 @@ class TestCalls:
             watched.read()
         assert calls == LOOK * 20
 
-    def test_watching_a_batch_that_moves_reads_the_rest_every_ten_seconds(self, service, reader) -> None:
+    def test_watching_a_batch_that_moves_reads_the_rest_every_ten_seconds(self, service, reader):
         # Given a batch with a failure, whose items come in one a second
         batch_id, group = batch_of(service, 1_000)
         service.tracker.fail([Failure(group[-1], "x")])
@@ -158,7 +158,7 @@ class TestCalls:
         assert calls.count("ledger.errors") == calls.count("ledger.missing") == 60_000 // DETAILS_EVERY_MS
         assert "diagnostics.why" not in calls
 
-    def test_the_last_change_is_shown_although_the_batch_has_stopped_since(self, service, reader) -> None:
+    def test_the_last_change_is_shown_although_the_batch_has_stopped_since(self, service, reader):
         # Given a change within the ten seconds
         batch_id, group = batch_of(service, 100)
         watched = reader(batch_id)
@@ -183,7 +183,7 @@ class TestCalls:
         watched.read()
         assert calls.count("diagnostics.why") == 2
 
-    def test_a_batch_that_is_said_to_be_stalled_is_diagnosed_at_once(self, service, reader) -> None:
+    def test_a_batch_that_is_said_to_be_stalled_is_diagnosed_at_once(self, service, reader):
         # Given a batch that stalls sooner than others are diagnosed
         assert milliseconds(QUIET_MS) > timedelta(seconds=100)
         batch_id, _ = batch_of(service, 100, stall_after=timedelta(seconds=60))
@@ -193,7 +193,7 @@ class TestCalls:
         assert shown.heading.stalled_at is not None
         assert shown.diagnosis is not None
 
-    def test_a_batch_that_makes_progress_again_is_not_said_to_be_in_trouble(self, service, reader) -> None:
+    def test_a_batch_that_makes_progress_again_is_not_said_to_be_in_trouble(self, service, reader):
         batch_id, group = batch_of(service, 100)
         watched = reader(batch_id)
         watched.read()
@@ -203,21 +203,21 @@ class TestCalls:
         service.advance(SOON)
         assert watched.read().diagnosis is None
 
-    def test_loading_the_page_again_shows_what_is_true_now(self, service, browse) -> None:
+    def test_loading_the_page_again_shows_what_is_true_now(self, service, browse):
         batch_id, group = batch_of(service, 100)
         browser = browse()
         browser.get(f"/batches/{batch_id}")
         service.tracker.ack(group[:50])
         assert "50 \u2013 99" in text_of(browser.get(f"/batches/{batch_id}").text)
 
-    def test_few_ranges_are_asked_for(self, service, reader) -> None:
+    def test_few_ranges_are_asked_for(self, service, reader):
         batch_id, group = batch_of(service, 100)
         service.tracker.ack(group[::2])
         found = reader(batch_id).read().details.missing
         assert len(found.ranges) == RANGES
         assert found.cursor is not None
 
-    def test_a_billion_items_take_less_than_a_second(self, service, reader) -> None:
+    def test_a_billion_items_take_less_than_a_second(self, service, reader):
         with service.tracker.batch() as batch:
             group = batch.add(10**9)
         service.services.ledger.mark([ItemRange(group.prefix, 0, 10**8)]).whole()
@@ -227,13 +227,13 @@ class TestCalls:
 
 
 class TestLive:
-    def test_an_event_has_all_parts_of_the_page(self, service, browse) -> None:
+    def test_an_event_has_all_parts_of_the_page(self, service, browse):
         fragments, over = live(browse(), batch_of(service, 100)[0])
         pictured = {f"picture-{name}" for name in ("path", "drawn", "figures", "table")}
         assert set(fragments) == {"heading", "buttons", "tabs", "facts", *pictured, *PARTS}
         assert not over
 
-    def test_time_alone_is_not_a_fact(self, service, reader) -> None:
+    def test_time_alone_is_not_a_fact(self, service, reader):
         batch_id, group = batch_of(service, 100)
         watched = reader(batch_id)
         first = watched.view()
@@ -242,19 +242,19 @@ class TestLive:
         service.tracker.ack(group[0])
         assert watched.view().facts != first.facts
 
-    def test_facts_can_be_compared_and_hashed(self, service, reader) -> None:
+    def test_facts_can_be_compared_and_hashed(self, service, reader):
         batch_id, group = batch_of(service, 100, on_failure="hold")
         service.tracker.fail([Failure(group[0], "x")])
         hash(reader(batch_id).view().facts)
 
-    def test_it_is_over_once_the_batch_has_ended_with_exact_figures(self, service, browse) -> None:
+    def test_it_is_over_once_the_batch_has_ended_with_exact_figures(self, service, browse):
         batch_id, group = batch_of(service, 3)
         service.tracker.ack(group)
         browser = browse()
         assert live(browser, batch_id)[1]
         assert "data-live" not in browser.get(f"/batches/{batch_id}").text
 
-    def test_bounds_of_an_ended_batch_are_over_after_a_minute(self, service, reader) -> None:
+    def test_bounds_of_an_ended_batch_are_over_after_a_minute(self, service, reader):
         # Given a large batch that was cancelled with a hole in it
         with service.tracker.batch() as batch:
             group = batch.add(10**7)
@@ -267,7 +267,7 @@ class TestLive:
         service.advance(milliseconds(SETTLED_MS + 1))
         assert watched.read().over
 
-    def test_its_end_shows_what_is_missing_at_once(self, service, reader) -> None:
+    def test_its_end_shows_what_is_missing_at_once(self, service, reader):
         batch_id, group = batch_of(service, 100)
         watched = reader(batch_id)
         watched.read()
@@ -276,5 +276,5 @@ class TestLive:
         service.advance(SOON)
         assert watched.read().details.missing.ranges[0].start == 50
 
-    def test_an_unknown_batch_is_told_as_trouble(self, browse) -> None:
+    def test_an_unknown_batch_is_told_as_trouble(self, browse):
         assert "event: trouble" in browse().get("/live/batches/17").text

@@ -28,14 +28,14 @@ def opened(service, *keys: str, items: int = 0, **more) -> list[int]:
     return found
 
 
-def test_batches_of_a_state_are_listed(service, browse) -> None:
+def test_batches_of_a_state_are_listed(service, browse):
     first, _ = opened(service, "a", "b")
     service.tracker.cancel(first)
     assert names(browse().get("/batches").text) == ["b"]
     assert names(browse().get("/batches?state=cancelled").text) == ["a"]
 
 
-def test_live_batches_show_how_far_they_are(service, browse) -> None:
+def test_live_batches_show_how_far_they_are(service, browse):
     # Given a batch of 200 items, of which 50 are done and 3 failed
     group = list(service.tracker.add(service.tracker.open().batch_id, 200))
     service.tracker.ack(group[:50])
@@ -47,7 +47,7 @@ def test_live_batches_show_how_far_they_are(service, browse) -> None:
     assert '<span class="count bad">3</span>' in page.replace("\n", "")
 
 
-def test_every_batch_is_on_one_page_when_paging_through(service, browse) -> None:
+def test_every_batch_is_on_one_page_when_paging_through(service, browse):
     # Given more batches than three pages have
     keys = [f"k{number}" for number in range(3 * SIZES[0] + 7)]
     opened(service, *keys)
@@ -56,14 +56,14 @@ def test_every_batch_is_on_one_page_when_paging_through(service, browse) -> None
     assert sorted(seen) == sorted(keys)
 
 
-def test_a_search_by_user_key_finds_all_states(service, browse) -> None:
+def test_a_search_by_user_key_finds_all_states(service, browse):
     first, _, _ = opened(service, "shop", "shop", "other")
     service.tracker.cancel(first)
     assert names(browse().get("/batches?search=shop").text) == ["shop", "shop"]
     assert names(browse().get("/batches?search=shop&state=cancelled").text) == ["shop"]
 
 
-def test_a_search_by_metadata_looks_at_what_is_in_the_state(service, browse) -> None:
+def test_a_search_by_metadata_looks_at_what_is_in_the_state(service, browse):
     opened(service, "a", metadata={"team": "blue"})
     opened(service, *[f"x{number}" for number in range(150)], metadata={"team": "red"})
     found = browse().get("/batches", params={"search": "team=blue"}).text
@@ -74,7 +74,7 @@ def test_a_search_by_metadata_looks_at_what_is_in_the_state(service, browse) -> 
     assert sorted(found) == ["x14", *(f"x{number}" for number in range(140, 150))]
 
 
-def test_a_search_by_metadata_leads_to_the_other_states(service, browse) -> None:
+def test_a_search_by_metadata_leads_to_the_other_states(service, browse):
     # Given a batch with metadata that has ended
     (batch_id,) = opened(service, "a", metadata={"team": "blue"})
     service.tracker.cancel(batch_id)
@@ -88,25 +88,25 @@ def test_a_search_by_metadata_leads_to_the_other_states(service, browse) -> None
     assert "are searched" not in browser.get("/batches?search=a").text
 
 
-def test_a_user_key_that_is_not_found_is_said_to_be_whole(service, browse) -> None:
+def test_a_user_key_that_is_not_found_is_said_to_be_whole(service, browse):
     opened(service, "catalog-42")
     assert "only if it is the whole key" in browse().get("/batches?search=catalog").text
     assert "whole key" not in browse().get("/batches?search=catalog-42").text
 
 
-def test_a_search_that_finds_nothing_says_how_far_it_looked_and_goes_on(service, browse) -> None:
+def test_a_search_that_finds_nothing_says_how_far_it_looked_and_goes_on(service, browse):
     opened(service, *[f"x{number}" for number in range(LOOKED_AT + 50)])
     page = browse().get("/batches", params={"search": "team=blue"}).text
     assert f"among the {LOOKED_AT:,}" in page
     assert 'rel="next"' in page
 
 
-def test_a_search_for_a_number_goes_to_the_batch(browse) -> None:
+def test_a_search_for_a_number_goes_to_the_batch(browse):
     answer = browse().get("/batches?search=%2042%20")
     assert (answer.status_code, answer.headers["location"]) == (303, "/batches/42")
 
 
-def test_a_search_for_a_number_finds_a_user_key(service, browse) -> None:
+def test_a_search_for_a_number_finds_a_user_key(service, browse):
     # Given batches whose user keys are dates
     service.tracker.open(user_key="20261124")
     wanted = service.tracker.open(user_key="20261125")
@@ -120,7 +120,7 @@ def test_a_search_for_a_number_finds_a_user_key(service, browse) -> None:
 @pytest.mark.parametrize(
     ("sort", "order"), [("items", ["c", "b", "a"]), ("created", ["c", "b", "a"]), ("failed", ["b", "a", "c"])]
 )
-def test_a_page_can_be_sorted(service, browse, sort, order) -> None:
+def test_a_page_can_be_sorted(service, browse, sort, order):
     for size, key in enumerate("abc", 1):
         opened(service, key, items=size)
         service.clock.sleep(1)
@@ -133,14 +133,14 @@ def test_a_page_can_be_sorted(service, browse, sort, order) -> None:
         assert (down, up) == (order, order[::-1])
 
 
-def test_only_a_kind_is_shown_if_asked_for(service, browse) -> None:
+def test_only_a_kind_is_shown_if_asked_for(service, browse):
     opened(service, "a")
     service.tracker.buffers.define("b", 5)
     assert names(browse().get("/batches?kind=batch").text) == ["a"]
     assert len(names(browse().get("/batches?kind=buffer").text)) == 1
 
 
-def test_a_full_page_is_small_and_asks_only_for_what_it_draws(service, browse) -> None:
+def test_a_full_page_is_small_and_asks_only_for_what_it_draws(service, browse):
     # Given a hundred live batches with long names
     opened(service, *[f"{number:03}" + "&" * 253 for number in range(SIZES[-1] + 20)], items=70)
     calls: Counter[str] = Counter()
@@ -154,7 +154,7 @@ def test_a_full_page_is_small_and_asks_only_for_what_it_draws(service, browse) -
     assert len(page.content) < 100_000
 
 
-def test_an_address_says_what_is_shown() -> None:
+def test_an_address_says_what_is_shown():
     query = BatchQuery.of(
         {"state": "closed", "kind": "scatter", "sort": "items", "order": "up", "size": "50"}
     )
@@ -163,18 +163,18 @@ def test_an_address_says_what_is_shown() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"state": "x"}, {"kind": "x"}, {"sort": "x"}, {"size": "7"}, {"size": "x"}])
-def test_an_address_that_says_something_else_is_refused(bad) -> None:
+def test_an_address_that_says_something_else_is_refused(bad):
     with pytest.raises(InvalidRequest, match="is one of"):
         BatchQuery.of(bad)
 
 
-def test_a_key_that_turns_the_direction_of_text_is_shown_as_it_is_written(service, browse) -> None:
+def test_a_key_that_turns_the_direction_of_text_is_shown_as_it_is_written(service, browse):
     opened(service, "invoice\u202egnp.exe")
     page = browse().get("/batches").text
     assert ("invoice\\u202egnp.exe" in page, "\u202e" in page) == (True, False)
 
 
-def test_a_batch_that_ended_before_its_deadline_shows_none(service, browse) -> None:
+def test_a_batch_that_ended_before_its_deadline_shows_none(service, browse):
     batch_id = service.tracker.open(deadline=timedelta(hours=1)).batch_id
     assert "Deadline" in browse().get(f"/batches/{batch_id}").text
     service.tracker.cancel(batch_id)

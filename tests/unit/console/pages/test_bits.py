@@ -53,16 +53,16 @@ def one(found: Cell) -> Square:
 
 class TestMarks:
     @given(st.integers(0, FULL))
-    def test_each_bit_is_filled_once(self, mask) -> None:
+    def test_each_bit_is_filled_once(self, mask):
         assert filled(marks(mask)) == [at for at in range(64) if mask >> at & 1]
 
-    def test_neighbours_are_one_rectangle(self) -> None:
+    def test_neighbours_are_one_rectangle(self):
         assert marks(FULL) == "M0 0H8V8H0"
         assert marks(0) == ""
         assert marks(0b1110) == "M1 0H4V1H1"
         assert marks(0x0F0F) == "M0 0H4V2H0"
 
-    def test_the_longest_path_is_that_of_a_checkerboard(self) -> None:
+    def test_the_longest_path_is_that_of_a_checkerboard(self):
         assert len(marks(CHECKERBOARD)) == 32 * len("M1 0H2V1H1")
 
 
@@ -74,12 +74,12 @@ class TestMarks:
         (cell(word=None), 0),  # it was not read
     ],
 )
-def test_which_parts_are_done(found: Cell, done: int) -> None:
+def test_which_parts_are_done(found, done):
     assert done_parts(found) == done
 
 
 class TestSquares:
-    def test_are_64_whatever_exists(self) -> None:
+    def test_are_64_whatever_exists(self):
         drawing = picture(cell(0), cell(1, parts=3))
 
         assert len(drawing.squares) == 64
@@ -100,13 +100,13 @@ class TestSquares:
             (4096, 4096, 0, False, "Items 0 to 4,095: all done; none failed"),
         ],
     )
-    def test_say_what_is_known(self, done, most, failed, more, told) -> None:
+    def test_say_what_is_known(self, done, most, failed, more, told):
         square = one(Cell(0, 0, 4096, 64, done, most, failed=failed, failed_more=more, word=FULL))
 
         assert square.title == told
         assert bool(square.corner) == bool(failed)
 
-    def test_that_were_not_read_are_hatched(self) -> None:
+    def test_that_were_not_read_are_hatched(self):
         square = one(cell(word=None))
 
         assert (square.kind, square.unread, square.title) == (
@@ -117,18 +117,18 @@ class TestSquares:
         assert square.sign
         assert not square.done
 
-    def test_that_were_not_read_and_are_done_all_the_same_are_filled(self) -> None:
+    def test_that_were_not_read_and_are_done_all_the_same_are_filled(self):
         square = one(cell(word=None, done=4096))
 
         assert (square.kind, square.unread, square.sign) == ("cell", False, "")
         assert square.done == marks(FULL)
 
-    def test_grow_stronger_with_the_share_that_is_done(self) -> None:
+    def test_grow_stronger_with_the_share_that_is_done(self):
         shades = [float(one(cell(done=done)).shade) for done in range(0, 4097, 512)]
 
         assert shades == sorted(set(shades))
 
-    def test_zoom_one_level_down(self) -> None:
+    def test_zoom_one_level_down(self):
         zoom = picture(cell(3), level=2).squares[0].zoom
 
         assert zoom is not None
@@ -146,7 +146,7 @@ class TestItems:
         )
     )  # fmt: skip
 
-    def test_have_a_form_for_each_state(self) -> None:
+    def test_have_a_form_for_each_state(self):
         squares = self.DRAWING.squares[:5]
 
         # Done and pending ones have no sign: they are full, and empty
@@ -155,7 +155,7 @@ class TestItems:
         assert [bool(sign) for sign in signs] == [False, True, True, True, False]
         assert len({*signs}) == 4
 
-    def test_say_their_state(self) -> None:
+    def test_say_their_state(self):
         titles = [square.title for square in self.DRAWING.squares[:5]]
 
         assert titles == [
@@ -166,7 +166,7 @@ class TestItems:
             "Item 4: pending",
         ]
 
-    def test_are_counted_by_state(self) -> None:
+    def test_are_counted_by_state(self):
         assert [text for _, text in self.DRAWING.legend] == [
             "Done: 1",
             "Failed: 1",
@@ -179,7 +179,7 @@ class TestItems:
 
 
 class TestDrawing:
-    def test_leads_from_the_root_to_the_node(self) -> None:
+    def test_leads_from_the_root_to_the_node(self):
         drawing = picture(cell(), level=1, number=65, root=4, size=10**9)
 
         assert [(node.level, node.number, node.text) for node in drawing.path] == [
@@ -190,38 +190,38 @@ class TestDrawing:
         ]
         assert drawing.up == drawing.path[-2]
 
-    def test_has_no_way_up_from_the_root(self) -> None:
+    def test_has_no_way_up_from_the_root(self):
         drawing = picture(cell(), level=2, root=2)
 
         assert drawing.up is None
         assert len(drawing.path) == 1
 
-    def test_says_how_much_a_square_and_a_mark_are(self) -> None:
+    def test_says_how_much_a_square_and_a_mark_are(self):
         assert picture(level=4).sizes == (64**4, 64**3)
         assert picture(level=1).sizes == (64, 1)
         assert picture(level=0).sizes == (1, 0)
 
-    def test_is_as_high_as_its_rows(self) -> None:
+    def test_is_as_high_as_its_rows(self):
         assert picture(*map(cell, range(64))).extent == "-0.2 -0.2 70 70"
         assert picture(*map(cell, range(9))).extent == "-0.2 -0.2 34.8 26"
 
-    def test_puts_squares_row_by_row(self) -> None:
+    def test_puts_squares_row_by_row(self):
         drawing = picture(*map(cell, range(64)))
 
         assert [drawing.place(at) for at in (0, 1, 8, 63)] == ["0 0", "8.8 0", "0 8.8", "61.6 61.6"]
 
-    def test_draws_few_squares_large(self) -> None:
+    def test_draws_few_squares_large(self):
         columns = [picture(*map(cell, range(count))).columns for count in (1, 2, 16, 17, 25, 36, 49, 50, 64)]
 
         assert columns == [4, 4, 4, 5, 5, 6, 7, 8, 8]
 
-    def test_has_a_legend_of_what_it_shows(self) -> None:
+    def test_has_a_legend_of_what_it_shows(self):
         read, unread = picture(cell()), picture(cell(), cell(1, word=None))
 
         assert len(read.legend) == 2
         assert unread.legend[-1][1] == "Not read. Zoom in to see it."
 
-    def test_sums_failures_up(self) -> None:
+    def test_sums_failures_up(self):
         cells = (
             Cell(0, 0, 64, 64, 64, 64, failed=2, failed_more=False, word=0),
             Cell(1, 64, 128, 64, 0, 64, failed=1, failed_more=True, word=FULL),
@@ -232,5 +232,5 @@ class TestDrawing:
         assert not picture(cells[0], level=1).failed_more
 
 
-def test_a_range_of_one_item_is_an_item() -> None:
+def test_a_range_of_one_item_is_an_item():
     assert (items(4, 5), items(4, 6)) == ("item 4", "items 4 to 5")

@@ -22,13 +22,13 @@ def dashes(taken: int, waiting: int, limit: int) -> dict[str, tuple[float, float
     return {name: (float(start), float(length)) for name, start, length in found}
 
 
-def test_parts_of_a_gauge_follow_each_other_from_the_left() -> None:
+def test_parts_of_a_gauge_follow_each_other_from_the_left():
     drawn = dashes(10, 25, 100)
     assert (drawn["rest"], drawn["taken"], drawn["waiting"]) == ((0, 100), (0, 10), (10, 25))
     assert drawn["limit"][1] == 0
 
 
-def test_above_the_limit_a_tick_shows_where_the_limit_is() -> None:
+def test_above_the_limit_a_tick_shows_where_the_limit_is():
     # Given 50 where 20 are allowed
     drawn = dashes(10, 40, 20)
     # Then the arc is full with what there is
@@ -39,7 +39,7 @@ def test_above_the_limit_a_tick_shows_where_the_limit_is() -> None:
     assert start + length / 2 == pytest.approx(40)
 
 
-def test_a_gauge_has_all_its_parts_whatever_is_in_it() -> None:
+def test_a_gauge_has_all_its_parts_whatever_is_in_it():
     """A live view then changes attributes only."""
     empty, little = dashes(0, 0, 0), dashes(0, 10, 1_000_000)
     assert empty.keys() == little.keys() == dashes(9, 0, 5).keys() == {"rest", "taken", "waiting", "limit"}
@@ -55,7 +55,7 @@ def filled(service, name: str = "renders", limit: int = 10, put: int = 0, taken:
     return [work.receipt for _ in range(taken) for work in buffers.take(name, wait=0)]
 
 
-def test_each_buffer_shows_how_full_it_is(service, browse) -> None:
+def test_each_buffer_shows_how_full_it_is(service, browse):
     # Given a buffer with five payloads, of which two are taken, and one that is empty
     filled(service, "renders", 20, put=5, taken=2)
     filled(service, "idle", 50)
@@ -68,7 +68,7 @@ def test_each_buffer_shows_how_full_it_is(service, browse) -> None:
     assert 'href="/buffers/renders"' in page
 
 
-def test_consumers_that_wait_are_counted(browse, service) -> None:
+def test_consumers_that_wait_are_counted(browse, service):
     filled(service)
     Calls(service, {"buffers.status": lambda level: level_of(3, taken=0, count=-2)})
     assert "2 consumers waiting for work" in words(browse().get("/buffers/renders").text)
@@ -78,13 +78,13 @@ def level_of(pending: int, *, taken: int, count: int, limit: int = 10, draining:
     return Level(Buffer("renders", limit, "q", owned=True, batch_id=1), count, pending, taken, draining)
 
 
-def test_a_full_buffer_says_what_that_means(service, browse) -> None:
+def test_a_full_buffer_says_what_that_means(service, browse):
     filled(service, limit=4, put=4)
     assert "full" in words(browse().get("/buffers").text)
     assert "Full: puts are refused until work is done." in words(browse().get("/buffers/renders").text)
 
 
-def test_above_a_limit_that_was_lowered_the_buffer_drains(service, browse) -> None:
+def test_above_a_limit_that_was_lowered_the_buffer_drains(service, browse):
     # Given a buffer whose limit is now less than what is in it
     filled(service, limit=10, put=8, taken=1)
     service.services.buffers.define("renders", 2)
@@ -98,7 +98,7 @@ def test_above_a_limit_that_was_lowered_the_buffer_drains(service, browse) -> No
     assert "0 free" in said
 
 
-def test_a_buffer_shows_its_batch_its_queue_and_its_failures(service, browse) -> None:
+def test_a_buffer_shows_its_batch_its_queue_and_its_failures(service, browse):
     # Given a buffer of which one payload was given up
     (receipt,) = filled(service, put=3, taken=1)
     service.services.buffers.done("renders", [], failures=[FailedWork(receipt, "no such scene")])
@@ -115,7 +115,7 @@ def test_a_buffer_shows_its_batch_its_queue_and_its_failures(service, browse) ->
     assert "<code>BufferRejects</code>" in page
 
 
-def test_a_buffer_whose_batch_is_gone_is_shown(service, browse) -> None:
+def test_a_buffer_whose_batch_is_gone_is_shown(service, browse):
     filled(service)
     batch_id = service.services.buffers.status("renders").buffer.batch_id
     service.tracker.cancel(batch_id)
@@ -125,7 +125,7 @@ def test_a_buffer_whose_batch_is_gone_is_shown(service, browse) -> None:
     assert "its batch is gone" in page.text
 
 
-def test_every_buffer_is_on_one_page_when_paging_through(service, browse) -> None:
+def test_every_buffer_is_on_one_page_when_paging_through(service, browse):
     # Given more buffers than two pages have
     names = [f"b{number:02}" for number in range(2 * SHOWN + 3)]
     for name in names:
@@ -135,7 +135,7 @@ def test_every_buffer_is_on_one_page_when_paging_through(service, browse) -> Non
     assert seen == names
 
 
-def test_a_page_lists_once_and_asks_each_buffer_once(service, browse) -> None:
+def test_a_page_lists_once_and_asks_each_buffer_once(service, browse):
     for number in range(SHOWN + 5):
         filled(service, f"b{number:02}")
     calls = Calls(service)
@@ -143,7 +143,7 @@ def test_a_page_lists_once_and_asks_each_buffer_once(service, browse) -> None:
     assert calls == {"buffers.list": 1, "buffers.status": SHOWN}
 
 
-def test_buffers_that_cannot_be_read_are_named_and_hide_no_other(service, browse) -> None:
+def test_buffers_that_cannot_be_read_are_named_and_hide_no_other(service, browse):
     filled(service)
 
     def spoiled(page: BufferPage) -> BufferPage:
@@ -157,7 +157,7 @@ def test_buffers_that_cannot_be_read_are_named_and_hide_no_other(service, browse
     assert "<script>alert" not in page
 
 
-def test_a_buffer_that_is_deleted_meanwhile_is_left_out(service, browse) -> None:
+def test_a_buffer_that_is_deleted_meanwhile_is_left_out(service, browse):
     filled(service, "a")
     filled(service, "b")
 
@@ -170,7 +170,7 @@ def test_a_buffer_that_is_deleted_meanwhile_is_left_out(service, browse) -> None
     assert re.findall(r'class="name" href="/buffers/([^"]*)"', page.text) == ["b"]
 
 
-def test_buffers_that_cannot_be_read_hide_no_other(service, browse) -> None:
+def test_buffers_that_cannot_be_read_hide_no_other(service, browse):
     # Given three buffers: one is damaged, and one is on a queue of somebody, who deletes it
     filled(service, "good", put=3)
     filled(service, "bad")

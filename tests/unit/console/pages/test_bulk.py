@@ -58,7 +58,7 @@ class Refusing:
         return self._fanin.ledger.cancel(batch_id)
 
 
-def test_the_question_has_the_numbers_of_all_and_each_is_redriven_and_logged(service, failed) -> None:
+def test_the_question_has_the_numbers_of_all_and_each_is_redriven_and_logged(service, failed):
     person = Person(service)
     listed = person.look("/batches?state=complete")
     link = unescape(re.findall(r'href="(/batches/actions/redrive[^"]*)"', listed.text)[0])
@@ -78,7 +78,7 @@ def test_the_question_has_the_numbers_of_all_and_each_is_redriven_and_logged(ser
     assert buttons_of(person.look(link)) == []
 
 
-def test_what_was_asked_is_what_is_done_whatever_the_list_shows_by_then(service) -> None:
+def test_what_was_asked_is_what_is_done_whatever_the_list_shows_by_then(service):
     person, before = Person(service), live(service, 2)
     asked = person.look("/batches/actions/cancel?state=open")
     assert buttons_of(asked) == ["Cancel 2 batches: 20 items that are not done"]
@@ -94,7 +94,7 @@ def test_what_was_asked_is_what_is_done_whatever_the_list_shows_by_then(service)
         (RuntimeError("a bug"), ": The console has failed."),
     ],
 )
-def test_one_that_fails_is_named_and_does_not_stop_the_others(service, error, said) -> None:
+def test_one_that_fails_is_named_and_does_not_stop_the_others(service, error, said):
     found = live(service, 3)
     person = Person(service, Refusing(service.services, found[1], error))
     answer = person.press("/batches/actions/cancel?state=open")
@@ -104,14 +104,14 @@ def test_one_that_fails_is_named_and_does_not_stop_the_others(service, error, sa
     assert len(person.console.log.entries()) == 3
 
 
-def test_only_what_the_page_has_read_is_meant_and_the_question_says_so(service) -> None:
+def test_only_what_the_page_has_read_is_meant_and_the_question_says_so(service):
     live(service, 30)
     asked = Person(service).look("/batches/actions/cancel?state=open")
     assert "25 batches" in text_of(asked)
     assert "further pages" in text_of(asked)
 
 
-def test_what_takes_too_long_is_left_for_another_press(service, monkeypatch) -> None:
+def test_what_takes_too_long_is_left_for_another_press(service, monkeypatch):
     found = live(service, 3)
     person = Person(service)
     asked = person.look("/batches/actions/cancel?state=open")
@@ -123,7 +123,7 @@ def test_what_takes_too_long_is_left_for_another_press(service, monkeypatch) -> 
     assert states(service, found) == [State.CANCELLED] * 3
 
 
-def test_who_may_not_press_is_asked_nothing(service) -> None:
+def test_who_may_not_press_is_asked_nothing(service):
     live(service, 1)
     reader = Person(service, write=False)
     assert reader.look("/batches/actions/cancel?state=open").status_code == 403
@@ -132,7 +132,7 @@ def test_who_may_not_press_is_asked_nothing(service) -> None:
     assert Person(service).look("/batches/actions/remove").status_code == 404
 
 
-def test_too_many_batches_are_refused(service) -> None:
+def test_too_many_batches_are_refused(service):
     person = Person(service)
     person.look("/batches/actions/cancel?state=open")
     found = live(service, 1)

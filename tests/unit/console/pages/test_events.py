@@ -68,7 +68,7 @@ def huge(service) -> int:
 
 
 @pytest.mark.parametrize("made", [complete, failures, holes, empty, estimated, huge])
-def test_the_event_of_an_end_is_the_one_that_was_told(service, browse, made) -> None:
+def test_the_event_of_an_end_is_the_one_that_was_told(service, browse, made):
     batch_id = made(service)
     file = browse().get(f"/batches/{batch_id}/events/end")
     assert file.json() == told(service, batch_id)
@@ -79,13 +79,13 @@ def test_the_event_of_an_end_is_the_one_that_was_told(service, browse, made) -> 
     assert "<script>alert" not in page
 
 
-def test_a_live_batch_has_no_event_of_its_end(service, browse) -> None:
+def test_a_live_batch_has_no_event_of_its_end(service, browse):
     batch = service.tracker.open()
     assert "It has not ended" in browse().get(f"/batches/{batch.batch_id}/events").text
     assert browse().get(f"/batches/{batch.batch_id}/events/end").status_code == 404
 
 
-def test_what_has_happened_is_shown_in_order_of_time(service, browse) -> None:
+def test_what_has_happened_is_shown_in_order_of_time(service, browse):
     # Given a batch that was opened, closed, ended with a failure, and redriven, an hour apart
     queue = service.queue()
     hour = timedelta(hours=1)
@@ -112,7 +112,7 @@ def test_what_has_happened_is_shown_in_order_of_time(service, browse) -> None:
     assert first.endswith(f"Opened to redo the failed items of batch {batch.batch_id}")
 
 
-def test_what_is_to_come_is_said_to_be_so(service, browse) -> None:
+def test_what_is_to_come_is_said_to_be_so(service, browse):
     batch = service.tracker.open(deadline=timedelta(hours=1), idle_ttl=timedelta(hours=5))
     shown = moments(browse().get(f"/batches/{batch.batch_id}/events").text)
     assert [re.search(r"UTC (\w+)", one)[1] for one in shown] == [
@@ -124,7 +124,7 @@ def test_what_is_to_come_is_said_to_be_so(service, browse) -> None:
     assert "to come, in 1 h the batch times out" in shown[1]
 
 
-def test_a_stall_and_a_deadline_that_passed_are_shown(service, browse) -> None:
+def test_a_stall_and_a_deadline_that_passed_are_shown(service, browse):
     with service.tracker.batch(
         stall_after=timedelta(minutes=10), deadline=timedelta(minutes=30), on_deadline="complete"
     ) as batch:
@@ -138,7 +138,7 @@ def test_a_stall_and_a_deadline_that_passed_are_shown(service, browse) -> None:
     assert "Ended: complete with items missing" in shown[3]
 
 
-def test_a_batch_that_was_given_up_says_why(service, browse) -> None:
+def test_a_batch_that_was_given_up_says_why(service, browse):
     with service.tracker.batch(tolerated_failures=0) as batch:
         group = list(batch.add(3))
     service.tracker.fail([Failure(group[0], "x")])
@@ -146,7 +146,7 @@ def test_a_batch_that_was_given_up_says_why(service, browse) -> None:
     assert any("Ended: cancelled because of failures" in one for one in shown)
 
 
-def test_what_was_told_before_the_end_is_among_the_events(service, browse) -> None:
+def test_what_was_told_before_the_end_is_among_the_events(service, browse):
     with service.tracker.batch(on_failure="hold") as batch:
         group = batch.add(2)
     service.tracker.ack(group[0])

@@ -145,7 +145,7 @@ def browser(gallery: Gallery, calls: Calls) -> TestClient:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_page_makes_few_calls_and_nothing_in_it_runs(gallery, browser, calls, name) -> None:
+def test_a_page_makes_few_calls_and_nothing_in_it_runs(gallery, browser, calls, name):
     calls.clear()
     answer = browser.get("/ui" + (gallery.pages() | gallery.questions())[name])
     assert answer.status_code == 200
@@ -158,11 +158,11 @@ def test_a_page_makes_few_calls_and_nothing_in_it_runs(gallery, browser, calls, 
     assert [link for link in links if not link.startswith(("/ui", "#"))] == []
 
 
-def test_no_page_is_left_out(gallery) -> None:
+def test_no_page_is_left_out(gallery):
     assert set(CALLS) == {*gallery.pages(), *gallery.questions()}
 
 
-def test_live_views_bring_the_parts_of_pages_as_they_were_loaded(gallery, browser) -> None:
+def test_live_views_bring_the_parts_of_pages_as_they_were_loaded(gallery, browser):
     live = set()
     for name, path in gallery.pages().items():
         page = browser.get(f"/ui{path}").text
@@ -188,12 +188,12 @@ def test_live_views_bring_the_parts_of_pages_as_they_were_loaded(gallery, browse
         ("/routes", "fanin route put NAME TOPIC"),
     ],
 )
-def test_an_empty_list_says_how_one_is_made(browse, path, command) -> None:
+def test_an_empty_list_says_how_one_is_made(browse, path, command):
     assert f"<code>{command}" in browse().get(path).text
 
 
 @pytest.mark.parametrize("address", REFUSED)
-def test_what_is_not_there_is_said(gallery, browser, address) -> None:
+def test_what_is_not_there_is_said(gallery, browser, address):
     ids = {**gallery.batches, "scatter": gallery.scatter, "frame": gallery.frame}
     answer = browser.get(f"/ui{address}".format(**ids))
     assert answer.status_code == REFUSED[address]

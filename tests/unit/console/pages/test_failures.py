@@ -40,13 +40,13 @@ def all_items(browser, address: str) -> list[int]:
 
 
 class TestByError:
-    def test_errors_are_listed_with_figures_and_an_example(self, service, browse) -> None:
+    def test_errors_are_listed_with_figures_and_an_example(self, service, browse):
         batch_id = failed(service, ["row 1 is bad", "row 2 is bad", "no stock"], message=KeptMessage("m"))
         shown = text_of(browse().get(f"/batches/{batch_id}/failures").text)
         assert "row &lt;n&gt; is bad 2 row 1 is bad 0 0 s ago all" in shown
         assert "no stock 1 no stock 2 0 s ago all" in shown
 
-    def test_an_error_links_to_its_failures(self, service, browse) -> None:
+    def test_an_error_links_to_its_failures(self, service, browse):
         # Given many failures of one error, and some of another between them
         reasons = ["rare" if at % 50 == 7 else "frequent" for at in range(400)]
         batch_id = failed(service, reasons)
@@ -61,12 +61,12 @@ class TestByError:
         ]
         assert "rare" in text_of(browser.get(address + error_key("rare")).text)
 
-    def test_an_unknown_error_has_no_failures(self, service, browse) -> None:
+    def test_an_unknown_error_has_no_failures(self, service, browse):
         batch_id = failed(service, ["x"])
         shown = text_of(browse().get(f"/batches/{batch_id}/failures?error=0").text)
         assert "This error was not found." in shown
 
-    def test_less_frequent_errors_are_on_further_pages(self, service, browse) -> None:
+    def test_less_frequent_errors_are_on_further_pages(self, service, browse):
         letters = "abcdefghijklmnopqrst"
         batch_id = failed(service, [letter for at, letter in enumerate(letters) for _ in range(at + 1)])
         browser = browse()
@@ -79,7 +79,7 @@ class TestByError:
         assert "".join(shown[0] + shown[1]) == letters[::-1]
         assert "less frequent" not in rest
 
-    def test_errors_of_many_failures_are_counted_in_parts(self, service, browse) -> None:
+    def test_errors_of_many_failures_are_counted_in_parts(self, service, browse):
         batch_id = failed(service, ["x"] * 2_100)
         browser = browse()
         page = browser.get(f"/batches/{batch_id}/failures").text
@@ -90,16 +90,16 @@ class TestByError:
 
 
 class TestList:
-    def test_every_failure_is_listed_once(self, service, browse) -> None:
+    def test_every_failure_is_listed_once(self, service, browse):
         batch_id = failed(service, ["x"] * (3 * ROWS + 1))
         assert all_items(browse(), f"/batches/{batch_id}/failures") == list(range(3 * ROWS + 1))
 
-    def test_a_failure_is_shown_with_what_is_known_of_it(self, service, browse) -> None:
+    def test_a_failure_is_shown_with_what_is_known_of_it(self, service, browse):
         batch_id = failed(service, ["bad row"], attempts=3, source=QUEUE, message=KeptMessage("m"))
         shown = text_of(browse().get(f"/batches/{batch_id}/failures").text)
         assert "0 bad row 3 rows 0 s ago failed kept" in shown
 
-    def test_what_became_of_a_failure_is_said(self, service, browse) -> None:
+    def test_what_became_of_a_failure_is_said(self, service, browse):
         # Given a batch that holds failures
         with service.tracker.batch(on_failure="hold") as batch:
             group = list(batch.add(3))
@@ -115,7 +115,7 @@ class TestList:
         assert "redriven kept" in text_of(browser.get(f"/batches/{batch.id}/failures").text)
         assert "redriven by" in text_of(browser.get(f"/batches/{batch.id}/failures/0").text)
 
-    def test_a_search_for_an_error_looks_at_so_many_failures_and_goes_on(self, service, browse) -> None:
+    def test_a_search_for_an_error_looks_at_so_many_failures_and_goes_on(self, service, browse):
         reasons = ["x"] * (LOOKED_AT * CALLS + 5) + ["rare"]
         batch_id = failed(service, reasons)
         calls = counted(service)
@@ -126,7 +126,7 @@ class TestList:
 
 
 class TestOne:
-    def test_a_failure_has_a_page_with_its_message(self, service, browse) -> None:
+    def test_a_failure_has_a_page_with_its_message(self, service, browse):
         attributes = {
             "trace": MessageAttribute("String", "t-1"),
             "raw": MessageAttribute("Binary", b"\x00\xff"),
@@ -141,7 +141,7 @@ class TestOne:
         assert "Message group g1" in shown
         assert "raw Binary 00ff trace String t-1" in shown
 
-    def test_a_message_that_was_not_kept_is_said_to_be_so(self, service, browse) -> None:
+    def test_a_message_that_was_not_kept_is_said_to_be_so(self, service, browse):
         batch_id = failed(service, ["x"])
         shown = text_of(browse().get(f"/batches/{batch_id}/failures/0").text)
         assert "Its message was not kept" in shown
@@ -164,7 +164,7 @@ class TestOne:
         # And the file has every character
         assert browser.get(f"/batches/{batch_id}/failures/0/body").text == body
 
-    def test_the_file_of_a_hostile_body_is_text_that_no_browser_runs(self, service, browse) -> None:
+    def test_the_file_of_a_hostile_body_is_text_that_no_browser_runs(self, service, browse):
         batch_id = failed(service, [HOSTILE], message=KeptMessage(f"<html>{HOSTILE}"))
         answer = browse().get(f"/batches/{batch_id}/failures/0/body")
         assert answer.text == f"<html>{HOSTILE}"
@@ -174,7 +174,7 @@ class TestOne:
             f'attachment; filename="batch-{batch_id}-item-0.txt"'
         )
 
-    def test_a_hostile_message_is_shown_as_text(self, service, browse) -> None:
+    def test_a_hostile_message_is_shown_as_text(self, service, browse):
         attributes = {"a<b>": MessageAttribute("String.<i>", HOSTILE)}
         message = KeptMessage(HOSTILE, attributes, group_id='"><script>alert(2)</script>')
         page = browse().get(f"/batches/{failed(service, [HOSTILE], message=message)}/failures/0").text
@@ -193,11 +193,11 @@ class TestOne:
         ("x" * 1_024, "x" * 80),
     ],
 )
-def test_a_queue_is_named(queue, name) -> None:
+def test_a_queue_is_named(queue, name):
     assert queue_name(queue) == name
 
 
-def test_a_key_of_an_error_is_short_and_its_own() -> None:
+def test_a_key_of_an_error_is_short_and_its_own():
     assert error_key("a") == error_key("a") != error_key("b")
     assert len(error_key("\ud800" * 256)) == 16
 
@@ -214,33 +214,33 @@ def html(text: str) -> int:
         ("ü" * 10, 5, "ü" * 5, 10),  # characters are counted, and none is cut in two
     ],
 )
-def test_a_long_text_is_cut_and_says_how_long_it_is(text, most, shown, size) -> None:
+def test_a_long_text_is_cut_and_says_how_long_it_is(text, most, shown, size):
     (one,) = excerpts([text], most=most, room=10_000)
     assert (one.text, one.length, one.cut) == (shown, size, shown != text)
 
 
 @pytest.mark.parametrize("character", [*"a&\"'<>\n\x0b", "ü", "€", "😀"])
-def test_the_room_is_that_of_the_html(character) -> None:
+def test_the_room_is_that_of_the_html(character):
     found = excerpts([character * 500] * 7, most=400, room=1000)
     assert sum(html(one.text) for one in found) <= 1000
 
 
-def test_what_short_texts_do_not_need_is_for_those_that_follow() -> None:
+def test_what_short_texts_do_not_need_is_for_those_that_follow():
     *_, last = excerpts(["x", "y", "z" * 500], most=1000, room=300)
     assert len(last.text) == 298
 
 
-def test_each_text_has_its_share_whatever_came_before() -> None:
+def test_each_text_has_its_share_whatever_came_before():
     first, second = excerpts(["x" * 500, "y" * 500], most=1000, room=300)
     assert (len(first.text), len(second.text)) == (150, 150)
 
 
-def test_half_a_surrogate_pair_does_not_break_the_page() -> None:
+def test_half_a_surrogate_pair_does_not_break_the_page():
     (one,) = excerpts(["a\ud800b"], most=100, room=100)
     assert one.text == "a\\ud800b"
 
 
-def test_json_is_shown_with_its_own_characters_or_says_that_it_cannot_be_written() -> None:
+def test_json_is_shown_with_its_own_characters_or_says_that_it_cannot_be_written():
     assert shown_json({"a": "ü\n"}) == '{"a": "ü\\n"}'
     deep: list[object] = []
     for _ in range(100_000):
@@ -248,7 +248,7 @@ def test_json_is_shown_with_its_own_characters_or_says_that_it_cannot_be_written
     assert shown_json(deep).startswith("(not shown:")
 
 
-def test_a_beginning_is_cut_by_characters_and_by_what_it_takes_in_a_page() -> None:
+def test_a_beginning_is_cut_by_characters_and_by_what_it_takes_in_a_page():
     assert excerpt("abc", 9) == ("abc", 3)
     assert not excerpt("abc", 9).cut
     assert excerpt("abcdef", 4) == ("abcd", 6)
@@ -267,7 +267,7 @@ def ended(service, failures: int, reason: str = "no stock") -> int:
     return batch.id
 
 
-def test_a_redrive_is_shown_with_what_became_of_the_failures(service, browse) -> None:
+def test_a_redrive_is_shown_with_what_became_of_the_failures(service, browse):
     batch_id = ended(service, 5)
     redrive = service.services.redrives.redrive(batch_id)
     page = browse().get(f"/batches/{batch_id}/redrives").text
@@ -275,7 +275,7 @@ def test_a_redrive_is_shown_with_what_became_of_the_failures(service, browse) ->
     assert f'<a href="/batches/{redrive.batch_id}">' in page
 
 
-def test_a_parent_leads_to_its_children_and_they_lead_back(service, browse) -> None:
+def test_a_parent_leads_to_its_children_and_they_lead_back(service, browse):
     tracker = service.tracker
     with tracker.batch(user_key="parent") as parent:
         items = list(parent.add(2))
@@ -289,7 +289,7 @@ def test_a_parent_leads_to_its_children_and_they_lead_back(service, browse) -> N
     assert [one.user_key for one in tracker.iter_batches("complete", parent=parent.id)] == ["good", "bad"]
 
 
-def test_a_selection_is_shown(service, browse) -> None:
+def test_a_selection_is_shown(service, browse):
     batch_id = ended(service, 5, HOSTILE)
     errors = [service.services.ledger.errors(batch_id).errors[0].error]
     service.services.redrives.redrive(batch_id, Redrive(errors=errors, ranges=[OrdinalRange(1, 3)]))
@@ -299,7 +299,7 @@ def test_a_selection_is_shown(service, browse) -> None:
     assert "<script>alert" not in page
 
 
-def test_every_redrive_is_on_one_page_when_paging_through(service, browse) -> None:
+def test_every_redrive_is_on_one_page_when_paging_through(service, browse):
     count = 2 * REDRIVES + 3
     batch_id = ended(service, count + 1)
     for at in range(count):
@@ -309,6 +309,6 @@ def test_every_redrive_is_on_one_page_when_paging_through(service, browse) -> No
     assert sorted(map(int, seen)) == list(range(1, count + 1))
 
 
-def test_a_batch_without_redrives_says_so(service, browse) -> None:
+def test_a_batch_without_redrives_says_so(service, browse):
     batch_id = ended(service, 2)
     assert "None of its failures was sent again" in browse().get(f"/batches/{batch_id}/redrives").text

@@ -17,7 +17,7 @@ def handle(service, frame_id: int, *indices: int) -> None:
     service.tracker.ack([claim.item for claim in claims])
 
 
-def test_the_list_has_frames_only(service, browse) -> None:
+def test_the_list_has_frames_only(service, browse):
     # Given a batch, and a frame of which one envelope was handled
     service.tracker.open(user_key="of another kind")
     frame_id = opened(service, 4, source="shop", destination="billing", user_key="orders")
@@ -31,7 +31,7 @@ def test_the_list_has_frames_only(service, browse) -> None:
     assert f'href="/frames/{frame_id}"' in page
 
 
-def test_a_full_list_is_small_whatever_senders_write(service, browse) -> None:
+def test_a_full_list_is_small_whatever_senders_write(service, browse):
     for _ in range(FRAMES.sizes[-1]):
         opened(service, 70, source="'" * 256, destination="'" * 256, user_key="'" * 256)
         service.clock.sleep(0.002)  # ids of one millisecond are few
@@ -41,7 +41,7 @@ def test_a_full_list_is_small_whatever_senders_write(service, browse) -> None:
     assert browse().get("/frames?size=75").status_code == 400
 
 
-def test_a_frame_shows_what_is_missing(service, browse) -> None:
+def test_a_frame_shows_what_is_missing(service, browse):
     # Given a frame of which the second, fourth and fifth of six envelopes were handled
     queue = service.queue("replies", channel=True)
     frame_id = opened(
@@ -58,7 +58,7 @@ def test_a_frame_shows_what_is_missing(service, browse) -> None:
         assert known in said
 
 
-def test_failed_envelopes_are_linked(service, browse) -> None:
+def test_failed_envelopes_are_linked(service, browse):
     frame_id = opened(service, 3)
     (claim,) = service.services.frames.claim([Ticket(frame_id, 0)])
     service.tracker.fail([Failure(claim.item, "no such customer")])
@@ -67,7 +67,7 @@ def test_failed_envelopes_are_linked(service, browse) -> None:
     ).text.replace("\n", "")
 
 
-def test_every_missing_range_is_on_one_page_when_paging_through(service, browse) -> None:
+def test_every_missing_range_is_on_one_page_when_paging_through(service, browse):
     # Given a frame with more ranges than two pages have
     frame_id = opened(service, 5 * SHOWN)
     handle(service, frame_id, *range(1, 5 * SHOWN, 2))
@@ -78,7 +78,7 @@ def test_every_missing_range_is_on_one_page_when_paging_through(service, browse)
     assert f'href="/frames/{frame_id}">First page' in last
 
 
-def test_a_complete_frame_says_so(service, browse) -> None:
+def test_a_complete_frame_says_so(service, browse):
     frame_id = opened(service, 2)
     service.clock.sleep(90)
     handle(service, frame_id, 0, 1)
@@ -87,7 +87,7 @@ def test_a_complete_frame_says_so(service, browse) -> None:
     assert "after 1 min 30 s" in said
 
 
-def test_a_frame_that_was_given_up_still_says_what_is_missing(service, browse) -> None:
+def test_a_frame_that_was_given_up_still_says_what_is_missing(service, browse):
     frame_id = opened(service, 3, ttl=60)
     handle(service, frame_id, 1)
     service.advance(timedelta(hours=1))
@@ -96,7 +96,7 @@ def test_a_frame_that_was_given_up_still_says_what_is_missing(service, browse) -
     assert "From no. To no. Envelopes 0 0 1 2 2 1" in said
 
 
-def test_what_is_missing_of_a_large_frame_is_listed_once(service, browse) -> None:
+def test_what_is_missing_of_a_large_frame_is_listed_once(service, browse):
     """A page of it may read 500 rows, so the live view shows its progress alone."""
     # Given a frame of a billion envelopes
     frame_id = opened(service, 1_000_000_000)
@@ -116,7 +116,7 @@ def test_what_is_missing_of_a_large_frame_is_listed_once(service, browse) -> Non
     assert calls == {"ledger.status": 1}
 
 
-def test_the_live_view_shows_the_same_and_ends_with_the_frame(service, browse) -> None:
+def test_the_live_view_shows_the_same_and_ends_with_the_frame(service, browse):
     frame_id = opened(service, 2)
     browser = browse()
     page = browser.get(f"/frames/{frame_id}").text

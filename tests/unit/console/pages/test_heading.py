@@ -26,7 +26,7 @@ def tab(request) -> str:
     return request.param
 
 
-def test_all_pages_say_how_far_the_batch_is(service, browse, tab) -> None:
+def test_all_pages_say_how_far_the_batch_is(service, browse, tab):
     # Given a batch of which 50 items are done, and 3 of these failed
     with service.tracker.batch(user_key="catalog") as batch:
         group = list(batch.add(200))
@@ -40,7 +40,7 @@ def test_all_pages_say_how_far_the_batch_is(service, browse, tab) -> None:
     assert done in shown
 
 
-def test_all_pages_link_to_each_other_and_mark_the_one_that_is_shown(service, browse, tab) -> None:
+def test_all_pages_link_to_each_other_and_mark_the_one_that_is_shown(service, browse, tab):
     batch = service.tracker.open()
     page = browse().get(address(batch.batch_id, tab)).text
     for other in PAGES:
@@ -48,7 +48,7 @@ def test_all_pages_link_to_each_other_and_mark_the_one_that_is_shown(service, br
     assert re.findall(r'href="([^"]*)" aria-current="page"', page)[1:] == [address(batch.batch_id, tab)]
 
 
-def test_a_page_with_the_longest_texts_there_can_be_is_under_100_kb(service, browse, tab) -> None:
+def test_a_page_with_the_longest_texts_there_can_be_is_under_100_kb(service, browse, tab):
     # Given a batch with as many and as long texts as it may have, of a sign that is long in a page
     with service.tracker.batch(
         user_key="&" * 256,
@@ -69,7 +69,7 @@ def test_a_page_with_the_longest_texts_there_can_be_is_under_100_kb(service, bro
     assert len(browser.get(address(batch.id, tab)).content) < 100_000
 
 
-def test_batches_of_a_billion_items_are_shown(service, browse, tab) -> None:
+def test_batches_of_a_billion_items_are_shown(service, browse, tab):
     with service.tracker.batch() as batch:
         group = batch.add(10**9)
     service.services.ledger.mark([ItemRange(group.prefix, 0, 4 * 10**8)]).whole()
@@ -80,21 +80,21 @@ def test_batches_of_a_billion_items_are_shown(service, browse, tab) -> None:
 
 
 @pytest.mark.parametrize("mode", ["exact", "estimated"])
-def test_batches_without_items_are_shown(service, browse, tab, mode) -> None:
+def test_batches_without_items_are_shown(service, browse, tab, mode):
     batch = service.tracker.open(mode=mode)
     assert browse().get(address(batch.batch_id, tab)).status_code == 200
     service.tracker.close(batch.batch_id)
     assert browse().get(address(batch.batch_id, tab)).status_code == 200
 
 
-def test_estimated_batches_are_shown(service, browse, tab) -> None:
+def test_estimated_batches_are_shown(service, browse, tab):
     with service.tracker.batch(mode="estimated") as batch:
         batch.add(10)
     shown = text_of(browse().get(address(batch.id, tab)).text)
     assert "estimated: repeats count twice" in shown
 
 
-def test_what_is_no_batch_any_more_or_never_was_one_is_said(service, browse, tab) -> None:
+def test_what_is_no_batch_any_more_or_never_was_one_is_said(service, browse, tab):
     removed = service.tracker.open().batch_id
     service.tracker.cancel(removed)
     service.services.ledger.remove(removed)
@@ -108,7 +108,7 @@ def test_what_is_no_batch_any_more_or_never_was_one_is_said(service, browse, tab
         assert said in answer.text
 
 
-def test_items_of_a_small_batch_are_counted_and_of_a_large_one_bounds_are_read(service, browse) -> None:
+def test_items_of_a_small_batch_are_counted_and_of_a_large_one_bounds_are_read(service, browse):
     # Given two batches, each with a hole below its last levels
     shown = []
     for items in (COUNTED, 64 * COUNTED):
@@ -123,7 +123,7 @@ def test_items_of_a_small_batch_are_counted_and_of_a_large_one_bounds_are_read(s
     assert "Done at least" in shown[1]
 
 
-def test_times_say_what_will_happen(service, browse) -> None:
+def test_times_say_what_will_happen(service, browse):
     batch = service.tracker.open(
         deadline=timedelta(hours=2), idle_ttl=timedelta(hours=5), on_deadline="complete"
     )
@@ -132,7 +132,7 @@ def test_times_say_what_will_happen(service, browse) -> None:
     assert "Will be orphaned in 5 h, if nothing happens until then" in shown
 
 
-def test_an_ended_batch_says_how_long_it_took(service, browse) -> None:
+def test_an_ended_batch_says_how_long_it_took(service, browse):
     with service.tracker.batch() as batch:
         group = batch.add(600)
     service.advance(timedelta(minutes=2))
@@ -142,7 +142,7 @@ def test_an_ended_batch_says_how_long_it_took(service, browse) -> None:
     assert "it took 2 min" in shown
 
 
-def test_a_batch_without_activity_is_said_to_be_stalled(service, browse) -> None:
+def test_a_batch_without_activity_is_said_to_be_stalled(service, browse):
     with service.tracker.batch(stall_after=timedelta(minutes=10)) as batch:
         batch.add(3)
     browser = browse()
@@ -151,7 +151,7 @@ def test_a_batch_without_activity_is_said_to_be_stalled(service, browse) -> None
     assert "stalled: last activity" in text_of(browser.get(f"/batches/{batch.id}").text)
 
 
-def test_activity_that_may_not_be_noted_yet_is_no_stall(service) -> None:
+def test_activity_that_may_not_be_noted_yet_is_no_stall(service):
     # Given a batch whose activity is noted in steps
     batch = service.tracker.open(stall_after=timedelta(minutes=10))
     assert batch.step
@@ -161,7 +161,7 @@ def test_activity_that_may_not_be_noted_yet_is_no_stall(service) -> None:
     assert Heading(Row(batch, 0), at).stalled_at == at
 
 
-def test_relations_are_links(service, browse) -> None:
+def test_relations_are_links(service, browse):
     # Given a batch that does the work of an item, and failed
     with service.tracker.batch() as parent:
         item = parent.add(5)[3]
@@ -177,7 +177,7 @@ def test_relations_are_links(service, browse) -> None:
     assert f'<dt>Retry of</dt><dd><a href="/batches/{child.id}">' in browse().get(f"/batches/{retry}").text
 
 
-def test_totals_are_shown_with_those_of_the_batches_before(service, browse) -> None:
+def test_totals_are_shown_with_those_of_the_batches_before(service, browse):
     # Given a batch of which an item failed, and its retry, both with totals
     queue = service.queue()
     with service.tracker.batch(totals=["rows", "cents"]) as batch:
@@ -192,12 +192,12 @@ def test_totals_are_shown_with_those_of_the_batches_before(service, browse) -> N
     assert "rows 0 9,007,199,254,740,992 9,007,199,254,740,992 cents 0 -5 -5" in shown
 
 
-def test_batches_of_patterns_link_to_their_own_pages(service, browse) -> None:
+def test_batches_of_patterns_link_to_their_own_pages(service, browse):
     frame = service.services.ledger.open(OpenBatch(kind="frame", size=3))
     assert f'href="/frames/{frame.batch_id}"' in browse().get(f"/batches/{frame.batch_id}").text
 
 
-def test_a_page_is_the_same_over_https(service, tab) -> None:
+def test_a_page_is_the_same_over_https(service, tab):
     """A console on a developer's machine reads the API; the one behind it, the tables."""
     # Given a batch with all that a batch may have
     queue = service.queue()

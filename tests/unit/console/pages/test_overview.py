@@ -17,7 +17,7 @@ def shown(browse):
     return lambda: overview(console)
 
 
-def test_counts_of_states_are_whole_and_of_too_many_at_least(service, browse, shown, monkeypatch) -> None:
+def test_counts_of_states_are_whole_and_of_too_many_at_least(service, browse, shown, monkeypatch):
     # Given more open batches than a listing reads, and one that is complete
     for _ in range(LOOKED_AT + 3):
         service.tracker.open()
@@ -32,7 +32,7 @@ def test_counts_of_states_are_whole_and_of_too_many_at_least(service, browse, sh
     assert "at least 123,456 complete" in words(browse().get("/").text)
 
 
-def test_who_watches_has_batches_counted_at_times(service, browse) -> None:
+def test_who_watches_has_batches_counted_at_times(service, browse):
     console = browse().app.state.console
     overview(console)
     service.tracker.open()
@@ -41,7 +41,7 @@ def test_who_watches_has_batches_counted_at_times(service, browse) -> None:
     assert overview(console, fresh=False).counts[State.OPEN] == (1, False)
 
 
-def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse) -> None:
+def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse):
     # Given a batch that stalls, one that is well, and more than the page shows that failed later
     tracker = service.tracker
     tracker.add(tracker.open(user_key="payroll", stall_after=timedelta(minutes=15)).batch_id, 5)
@@ -69,7 +69,7 @@ def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse) ->
     )
 
 
-def test_the_page_makes_a_bounded_number_of_calls(service, browse) -> None:
+def test_the_page_makes_a_bounded_number_of_calls(service, browse):
     # Given many batches and buffers
     for number in range(3 * SHOWN):
         group = service.tracker.add(service.tracker.open().batch_id, 100)
@@ -85,7 +85,7 @@ def test_the_page_makes_a_bounded_number_of_calls(service, browse) -> None:
     assert len(page.content) < 100_000
 
 
-def test_an_empty_stack_says_what_makes_a_batch(service, browse) -> None:
+def test_an_empty_stack_says_what_makes_a_batch(service, browse):
     page = browse().get("/").text
     assert "There are no batches yet: <code>fanin open</code>" in page
     service.tracker.open()

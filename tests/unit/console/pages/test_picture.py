@@ -82,7 +82,7 @@ def read(service: InMemoryService) -> int:
 
 
 class TestReading:
-    def test_a_billion_items_take_one_call_and_66_rows_on_each_level(self, service, browse, opened) -> None:
+    def test_a_billion_items_take_one_call_and_66_rows_on_each_level(self, service, browse, opened):
         # Given a billion items, of which some are done and some have failed
         batch, group = opened(BILLION)
         service.services.ledger.mark([ItemRange(group.prefix, 1_000, 600_000_000)]).whole()
@@ -106,7 +106,7 @@ class TestReading:
             address = squares(page.text)[0].get("href")
             assert (address is None) == (level == 0)
 
-    def test_a_complete_batch_takes_the_row_of_the_batch(self, service, browse, opened) -> None:
+    def test_a_complete_batch_takes_the_row_of_the_batch(self, service, browse, opened):
         batch, group = opened(5_000)
         service.tracker.ack(list(group))
         service.services.ledger.close(batch.batch_id)
@@ -118,7 +118,7 @@ class TestReading:
         assert [marks(square) for square in squares(page)[:2]] == [64, 15]
         assert "data-live" not in page
 
-    def test_an_estimated_batch_has_no_picture_and_says_so(self, browse, opened) -> None:
+    def test_an_estimated_batch_has_no_picture_and_says_so(self, browse, opened):
         batch, _ = opened(5_000, mode=Mode.ESTIMATED)
 
         page = browse().get(f"/batches/{batch.batch_id}/picture")
@@ -126,7 +126,7 @@ class TestReading:
         assert page.status_code == 200
         assert "so it has no picture" in page.text
 
-    def test_an_empty_batch_says_so(self, service, browse) -> None:
+    def test_an_empty_batch_says_so(self, service, browse):
         batch = service.services.ledger.open(OpenBatch())
 
         assert "This batch has no items yet." in browse().get(f"/batches/{batch.batch_id}/picture").text
@@ -142,7 +142,7 @@ class TestReading:
             ("number=" + "9" * 5_000, "number is a whole number"),
         ],
     )
-    def test_a_node_that_does_not_exist_is_refused(self, browse, opened, query, said) -> None:
+    def test_a_node_that_does_not_exist_is_refused(self, browse, opened, query, said):
         batch, _ = opened(100)
 
         page = browse().get(f"/batches/{batch.batch_id}/picture?{query}")
@@ -151,7 +151,7 @@ class TestReading:
         assert said in page.text
 
 
-def test_size_pages_are_small_whatever_the_words_are(browse, opened, words) -> None:
+def test_size_pages_are_small_whatever_the_words_are(browse, opened, words):
     # Given a huge batch, of which a part has 64 words of the longest paths
     batch, _ = opened(4_000_000_000, user_key="k" * 200)
     for number in range(64):
@@ -180,7 +180,7 @@ class TestSquares:
             assert (square.get("href"), square.get("tabindex"), title(square)) == (None, None, "")
             assert square.get("aria-hidden") == "true"
 
-    def test_agree_with_the_table(self, service, browse, opened) -> None:
+    def test_agree_with_the_table(self, service, browse, opened):
         batch, group = opened(1_000)
         service.tracker.ack([group[at] for at in range(0, 1_000, 3)])
         service.tracker.fail(group[70], "no price")
@@ -196,7 +196,7 @@ class TestSquares:
             at == 1 for at in range(16)
         ]
 
-    def test_that_were_not_read_are_hatched_and_say_so(self, browse, opened) -> None:
+    def test_that_were_not_read_are_hatched_and_say_so(self, browse, opened):
         # Given a node four levels below the root, so that rows are left for 61 of its 64 words
         batch, _ = opened(BILLION)
 
@@ -208,7 +208,7 @@ class TestSquares:
         assert [row[2] for row in rows(page)].count("not read") == 3
         assert "Not read. Zoom in to see it." in page
 
-    def test_of_level_0_are_items_with_their_states(self, service, browse, opened) -> None:
+    def test_of_level_0_are_items_with_their_states(self, service, browse, opened):
         # Given a done, a failed, a held, a leased and a pending item
         batch, group = opened(5, on_failure=OnFailure.HOLD)
         ledger, now = service.services.ledger, service.clock.now() // 1000
@@ -230,7 +230,7 @@ class TestSquares:
         assert rows(page)[3][2] == "2026-11-23 09:01:00 UTC"
         assert all(row[3] in {group[at] for at in range(5)} or ":" in row[3] for row in rows(page))
 
-    def test_lead_back_to_the_root(self, browse, opened) -> None:
+    def test_lead_back_to_the_root(self, browse, opened):
         batch, _ = opened(64**3)
 
         page = browse().get(f"/batches/{batch.batch_id}/picture?level=0&number=65").text
@@ -251,7 +251,7 @@ class TestLive:
             if line.startswith("data: "):
                 yield json.loads(line.removeprefix("data: "))
 
-    def test_changes_attributes_and_texts_alone(self, service, opened) -> None:
+    def test_changes_attributes_and_texts_alone(self, service, opened):
         """The structure stays, so that what has the focus keeps it, also when the batch grows."""
 
         def structure(html: str) -> list[tuple[str, int]]:
@@ -271,7 +271,7 @@ class TestLive:
         assert before["picture-drawn"] != after["picture-drawn"]
         assert structure(before["picture-drawn"]) == structure(after["picture-drawn"])
 
-    def test_follows_the_root_of_a_batch_that_grows(self, service, opened) -> None:
+    def test_follows_the_root_of_a_batch_that_grows(self, service, opened):
         batch, _ = opened(10)
         address = f"/live/batches/{batch.batch_id}/picture"
         (before,) = self.follow(service, address)
@@ -282,7 +282,7 @@ class TestLive:
         assert "Item 0: pending" in before["picture-drawn"]
         assert "Items 0 to 4,095" in after["picture-drawn"]
 
-    def test_is_over_when_the_batch_has_ended(self, service, opened) -> None:
+    def test_is_over_when_the_batch_has_ended(self, service, opened):
         batch, group = opened(100)
         address = f"/live/batches/{batch.batch_id}/picture"
 

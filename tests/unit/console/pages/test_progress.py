@@ -17,7 +17,7 @@ def console(browse) -> Console:
     return found
 
 
-def test_a_live_batch_is_asked_how_far_it_is_and_its_rate_comes_with_time(service, console) -> None:
+def test_a_live_batch_is_asked_how_far_it_is_and_its_rate_comes_with_time(service, console):
     # Given a batch of which 10 items a second are done
     with service.tracker.batch() as opened:
         group = list(opened.add(100))
@@ -32,7 +32,7 @@ def test_a_live_batch_is_asked_how_far_it_is_and_its_rate_comes_with_time(servic
     assert (row.done, row.rate, row.left) == (50, 10, 5)
 
 
-def test_an_ended_batch_is_not_asked(service, console) -> None:
+def test_an_ended_batch_is_not_asked(service, console):
     with service.tracker.batch() as opened:
         group = opened.add(3)
     service.tracker.ack(group)
@@ -43,14 +43,14 @@ def test_an_ended_batch_is_not_asked(service, console) -> None:
     assert not calls
 
 
-def test_of_a_cancelled_batch_nobody_has_counted_what_is_done(service, console) -> None:
+def test_of_a_cancelled_batch_nobody_has_counted_what_is_done(service, console):
     group = service.tracker.add(service.tracker.open().batch_id, 3)
     service.tracker.ack(group[:1])
     batch = service.tracker.cancel(group.batch_id)
     assert rows_of(console, [batch])[0].done is None
 
 
-def test_an_estimated_batch_says_what_it_has_counted(service, console) -> None:
+def test_an_estimated_batch_says_what_it_has_counted(service, console):
     batch = service.tracker.open(mode="estimated")
     service.tracker.add(batch.batch_id, 10)
     service.services.ledger.mark([Count(batch.batch_id, 4)]).whole()
@@ -58,7 +58,7 @@ def test_an_estimated_batch_says_what_it_has_counted(service, console) -> None:
     assert (row.done, row.exact) == (4, False)
 
 
-def test_a_batch_that_was_removed_meanwhile_does_not_spoil_the_list(service, console) -> None:
+def test_a_batch_that_was_removed_meanwhile_does_not_spoil_the_list(service, console):
     batch = service.tracker.open()
     service.tracker.add(batch.batch_id, 3)
     batch = service.tracker.status(batch.batch_id).batch
@@ -72,7 +72,7 @@ def test_a_batch_that_was_removed_meanwhile_does_not_spoil_the_list(service, con
 
 
 @pytest.mark.parametrize("why", [AccessDenied("not this one"), ValueError("damaged")])
-def test_a_batch_that_cannot_be_read_hides_no_other(service, browse, why) -> None:
+def test_a_batch_that_cannot_be_read_hides_no_other(service, browse, why):
     # Given two batches, of which one cannot be asked how far it is
     bad = service.tracker.open(user_key="bad")
     for batch in (bad, service.tracker.open(user_key="good")):
@@ -91,7 +91,7 @@ def test_a_batch_that_cannot_be_read_hides_no_other(service, browse, why) -> Non
         assert said.count("counted on its page") == 1
 
 
-def test_an_overloaded_service_is_not_shown_as_batches_that_cannot_be_read(service, browse) -> None:
+def test_an_overloaded_service_is_not_shown_as_batches_that_cannot_be_read(service, browse):
     service.tracker.add(service.tracker.open().batch_id, 8)
 
     def busy(_: Progress) -> Progress:
@@ -105,12 +105,12 @@ def points(text: str) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in (point.split(",") for point in text.split())]
 
 
-def test_one_sample_makes_no_line() -> None:
+def test_one_sample_makes_no_line():
     assert plot([]) is None
     assert plot([Sample(0, 1, 0, 10)]) is None
 
 
-def test_a_line_goes_from_the_first_sample_to_the_last() -> None:
+def test_a_line_goes_from_the_first_sample_to_the_last():
     # Given a batch of which half was done at half the time
     drawn = plot([Sample(1_000, 0, 0, 100), Sample(2_000, 50, 0, 100), Sample(3_000, 100, 0, 100)])
     # Then its line rises straight, from the lower left to the upper right
@@ -121,7 +121,7 @@ def test_a_line_goes_from_the_first_sample_to_the_last() -> None:
     assert (drawn.begin, drawn.middle, drawn.end, drawn.seconds) == (1_000, 2_000, 3_000, 2.0)
 
 
-def test_failures_have_a_line_of_their_own_if_there_are_any() -> None:
+def test_failures_have_a_line_of_their_own_if_there_are_any():
     drawn = plot([Sample(0, 500, 0, 1_000), Sample(9, 600, 3, 1_000)])
     assert drawn is not None
     assert [(line.name, line.low, line.high) for line in drawn.lines] == [
@@ -143,20 +143,20 @@ def test_failures_have_a_line_of_their_own_if_there_are_any() -> None:
         (1, 2**40),
     ],
 )
-def test_an_axis_holds_all_its_values(least: int, most: int) -> None:
+def test_an_axis_holds_all_its_values(least, most):
     low, high = axis(least, most)
     assert 0 <= low <= least <= most <= high
     assert low < high
 
 
-def test_an_axis_of_a_line_far_above_0_begins_near_it() -> None:
+def test_an_axis_of_a_line_far_above_0_begins_near_it():
     assert axis(980_100, 980_900) == (980_100, 980_900)
     assert axis(980_123, 981_456) == (980_000, 982_000)
     assert axis(100, 981_456) == (0, 990_000)
     assert axis(640, 640) == (0, 640)  # it stands still
 
 
-def test_a_line_says_whether_three_digits_tell_its_ends_apart() -> None:
+def test_a_line_says_whether_three_digits_tell_its_ends_apart():
     near = plot([Sample(0, 399_769_600, 0, 10**9), Sample(9, 399_769_700, 0, 10**9)])
     far = plot([Sample(0, 100, 0, 10**9), Sample(9, 399_769_700, 0, 10**9)])
     assert near is not None
@@ -165,7 +165,7 @@ def test_a_line_says_whether_three_digits_tell_its_ends_apart() -> None:
     assert far.lines[0].short
 
 
-def test_a_table_has_some_samples_with_the_first_and_the_last() -> None:
+def test_a_table_has_some_samples_with_the_first_and_the_last():
     samples = [Sample(at, at, 0, 240) for at in range(240)]
     rows = some(samples, TABLE_ROWS)
     assert len(rows) == TABLE_ROWS

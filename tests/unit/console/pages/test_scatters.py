@@ -38,7 +38,7 @@ def scattered(service, queue: str, recipients: int | list[Recipient] = 3, **more
     return started.batch.batch_id, received(service, queue)
 
 
-def test_the_list_has_scatters_only_and_says_how_far_they_are(service, queue, browse) -> None:
+def test_the_list_has_scatters_only_and_says_how_far_they_are(service, queue, browse):
     # Given a batch, and a scatter of three, of which one has replied and one failed
     service.tracker.open(user_key="of another kind")
     _, items = scattered(service, queue, user_key="weekly")
@@ -53,7 +53,7 @@ def test_the_list_has_scatters_only_and_says_how_far_they_are(service, queue, br
     assert "in 2 min" in page
 
 
-def test_a_full_list_is_small_whatever_callers_write(service, queue, browse) -> None:
+def test_a_full_list_is_small_whatever_callers_write(service, queue, browse):
     for _ in range(SCATTERS.sizes[-1]):
         scattered(service, queue, 1, user_key="'" * 256)
         service.clock.sleep(0.002)  # ids of one millisecond are few
@@ -62,7 +62,7 @@ def test_a_full_list_is_small_whatever_callers_write(service, queue, browse) -> 
     assert len(page.content) < 100_000
 
 
-def test_the_links_of_the_list_stay_in_it(service, queue, browse) -> None:
+def test_the_links_of_the_list_stay_in_it(service, queue, browse):
     batch_id, _ = scattered(service, queue)
     page = browse().get("/scatters").text
     assert f'href="/scatters/{batch_id}"' in page
@@ -71,7 +71,7 @@ def test_the_links_of_the_list_stay_in_it(service, queue, browse) -> None:
     assert browse().get("/scatters?search=42").headers["location"] == "/scatters/42"
 
 
-def test_recipients_are_shown_by_their_state(service, queue, browse) -> None:
+def test_recipients_are_shown_by_their_state(service, queue, browse):
     # Given recipients that have replied, failed, and done neither
     batch_id, items = scattered(
         service, queue, 4, user_key="weekly", quorum=3, max_retries=5, correlation_id="mine", totals=["km"]
@@ -95,7 +95,7 @@ def test_recipients_are_shown_by_their_state(service, queue, browse) -> None:
     assert "mine" in said
 
 
-def test_the_next_retry_is_shown_and_then_the_end(service, queue, browse) -> None:
+def test_the_next_retry_is_shown_and_then_the_end(service, queue, browse):
     batch_id, _ = scattered(service, queue, timeout=60, max_retries=1)
     assert "Next retry in 1 min to those who are missing" in words(browse().get(f"/scatters/{batch_id}").text)
     service.advance(timedelta(seconds=61))
@@ -107,7 +107,7 @@ def test_the_next_retry_is_shown_and_then_the_end(service, queue, browse) -> Non
     assert "no answer yet" not in page
 
 
-def test_a_scatter_whose_recipients_are_being_listed_says_so(service, queue, browse) -> None:
+def test_a_scatter_whose_recipients_are_being_listed_says_so(service, queue, browse):
     # Given a scatter whose recipients are not all known
     def listing(found: Scattered) -> Scattered:
         return replace(found, batch=replace(found.batch, state=State.OPEN, items=0))
@@ -121,7 +121,7 @@ def test_a_scatter_whose_recipients_are_being_listed_says_so(service, queue, bro
     assert "Recipients</dt>" not in page
 
 
-def test_each_section_has_pages_of_its_own(service, queue, browse) -> None:
+def test_each_section_has_pages_of_its_own(service, queue, browse):
     # Given more missing and more replied than a page shows
     batch_id, items = scattered(service, queue, 4 * SHOWN + 6)
     service.services.scatters.reply([Reply(item, "ok") for item in items[: 2 * SHOWN + 3]])
@@ -146,7 +146,7 @@ def link(page: str, text: str) -> str:
     return unescape(found[1]) if found else ""
 
 
-def test_a_page_makes_four_calls_and_is_small_whatever_recipients_write(service, queue, browse) -> None:
+def test_a_page_makes_four_calls_and_is_small_whatever_recipients_write(service, queue, browse):
     # Given recipients with names, reasons and replies as long as they may be, of what HTML writes longest
     to = [Recipient("'" * 256, queue) for _ in range(3 * SHOWN)]
     batch_id, items = scattered(service, queue, recipients=to, user_key="'" * 256)
@@ -167,7 +167,7 @@ def test_a_page_makes_four_calls_and_is_small_whatever_recipients_write(service,
     }
 
 
-def test_at_least_four_kilobytes_of_one_reply_are_shown(service, queue, browse) -> None:
+def test_at_least_four_kilobytes_of_one_reply_are_shown(service, queue, browse):
     batch_id, (item,) = scattered(service, queue, 1)
     service.services.scatters.reply([Reply(item, "x" * 9_000)])
     page = browse().get(f"/scatters/{batch_id}").text
@@ -176,7 +176,7 @@ def test_at_least_four_kilobytes_of_one_reply_are_shown(service, queue, browse) 
     assert f"fanin replies {batch_id} --json" in page
 
 
-def test_an_uploaded_payload_is_a_link_that_is_signed_when_it_is_followed(service, queue, browse) -> None:
+def test_an_uploaded_payload_is_a_link_that_is_signed_when_it_is_followed(service, queue, browse):
     # Given a reply that was uploaded
     batch_id, items = scattered(service, queue)
     claim = service.services.scatters.claim(ClaimCheckRequest(items[1], 1_000_000))
@@ -207,7 +207,7 @@ def signed(page: Gathered) -> Gathered:
     )
 
 
-def test_an_address_that_no_browser_should_open_is_not_followed(service, queue, browse) -> None:
+def test_an_address_that_no_browser_should_open_is_not_followed(service, queue, browse):
     """The service in memory has no bucket, and so no address that a browser could read."""
     batch_id, items = scattered(service, queue)
     claim = service.services.scatters.claim(ClaimCheckRequest(items[0], 1))
@@ -216,7 +216,7 @@ def test_an_address_that_no_browser_should_open_is_not_followed(service, queue, 
     assert browse().get(f"/scatters/{batch_id}/payloads/0").status_code == 404
 
 
-def test_the_live_view_shows_the_same_and_ends_with_the_scatter(service, queue, browse) -> None:
+def test_the_live_view_shows_the_same_and_ends_with_the_scatter(service, queue, browse):
     batch_id, items = scattered(service, queue, user_key="weekly")
     browser = browse()
     page = browser.get(f"/scatters/{batch_id}").text
@@ -229,7 +229,7 @@ def test_the_live_view_shows_the_same_and_ends_with_the_scatter(service, queue, 
     assert "data-live" not in browser.get(f"/scatters/{batch_id}").text
 
 
-def test_recipients_are_read_in_an_order_that_leaves_none_out(service, queue, browse) -> None:
+def test_recipients_are_read_in_an_order_that_leaves_none_out(service, queue, browse):
     """One who replies meanwhile is then shown twice, not never."""
     batch_id, _ = scattered(service, queue)
     calls = Calls(service)

@@ -17,7 +17,7 @@ from tests.unit.console.calls import counted
 from tests.unit.console.looking import HOSTILE, pages_from, text_of, words
 
 
-def test_all_findings_are_shown_with_severity_advice_and_evidence(service, browse) -> None:
+def test_all_findings_are_shown_with_severity_advice_and_evidence(service, browse):
     # Given an open batch of which items were never sent
     batch = service.tracker.open(on_failure="hold")
     group = list(service.tracker.add(batch.batch_id, 10))
@@ -38,14 +38,14 @@ def test_all_findings_are_shown_with_severity_advice_and_evidence(service, brows
     assert "<script>alert" not in page
 
 
-def test_a_severity_is_a_word_and_a_shape(service, browse) -> None:
+def test_a_severity_is_a_word_and_a_shape(service, browse):
     batch = service.tracker.open()
     page = browse().get(f"/batches/{batch.batch_id}/why").text
     assert '<span class="severity-word">' in page
     assert '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">' in page
 
 
-def test_an_ended_batch_says_how_it_ended(service, browse) -> None:
+def test_an_ended_batch_says_how_it_ended(service, browse):
     batch = service.tracker.open()
     service.tracker.cancel(batch.batch_id)
     shown = text_of(browse().get(f"/batches/{batch.batch_id}/why").text)
@@ -63,14 +63,14 @@ def test_an_ended_batch_says_how_it_ended(service, browse) -> None:
         ("", ""),
     ],
 )
-def test_what_stands_between_backticks_is_code(text, html) -> None:
+def test_what_stands_between_backticks_is_code(text, html):
     assert code_marks(text) == html
 
 
 HOOK = Target(TargetType.WEBHOOK, When.FAILED, url="https://hooks.example.com/very-secret")
 
 
-def test_targets_are_shown_with_what_became_of_them(service, browse) -> None:
+def test_targets_are_shown_with_what_became_of_them(service, browse):
     # Given a batch with a queue and a webhook
     queue = Target(TargetType.SQS, queue_url=service.queue("ends", channel=True))
     with service.tracker.batch(on_end=[queue, HOOK]) as batch:
@@ -88,14 +88,14 @@ def test_targets_are_shown_with_what_became_of_them(service, browse) -> None:
     assert "any other end skipped" in shown
 
 
-def test_a_batch_without_targets_is_not_asked_for_them(service, browse) -> None:
+def test_a_batch_without_targets_is_not_asked_for_them(service, browse):
     batch = service.tracker.open()
     calls = counted(service)
     assert "Nobody asked to be told" in browse().get(f"/batches/{batch.batch_id}/targets").text
     assert calls == ["ledger.status"]
 
 
-def test_the_cost_follows_from_what_the_row_says(service, browse) -> None:
+def test_the_cost_follows_from_what_the_row_says(service, browse):
     # Given a batch of which 1,000 items are done, 10 of them failed
     with service.tracker.batch() as batch:
         group = list(batch.add(5_000))
@@ -109,7 +109,7 @@ def test_the_cost_follows_from_what_the_row_says(service, browse) -> None:
         assert f"{way.way} {way.writes:,} {calls} {so_far} {in_all}" in shown.replace("&lt;", "<")
 
 
-def test_it_says_that_it_is_an_estimate_and_what_it_leaves_out(service, browse) -> None:
+def test_it_says_that_it_is_an_estimate_and_what_it_leaves_out(service, browse):
     shown = text_of(browse().get(f"/batches/{service.tracker.open().batch_id}/cost").text)
     assert "An estimate" in shown
     assert "What it leaves out" in shown
@@ -120,7 +120,7 @@ def test_it_says_that_it_is_an_estimate_and_what_it_leaves_out(service, browse) 
     ("amount", "text"),
     [(0, "$0.0000"), (0.00001, "< $0.0001"), (0.0625, "$0.0625"), (1, "$1.00"), (1234.5, "$1,234.50")],
 )
-def test_amounts_are_written_for_people(amount, text) -> None:
+def test_amounts_are_written_for_people(amount, text):
     assert dollars(amount) == text
 
 
@@ -135,7 +135,7 @@ def keyed(service):
     return batch.id
 
 
-def test_results_are_paged_with_their_items_and_keys_and_each_is_bounded(keyed, browse) -> None:
+def test_results_are_paged_with_their_items_and_keys_and_each_is_bounded(keyed, browse):
     pages = list(pages_from(browse(), f"/batches/{keyed}/results"))
     assert len(pages) == 2
     said = [words(page) for page in pages]
@@ -147,12 +147,12 @@ def test_results_are_paged_with_their_items_and_keys_and_each_is_bounded(keyed, 
     assert "<script>alert" not in "".join(pages)
 
 
-def test_a_batch_without_results_says_so(service, browse) -> None:
+def test_a_batch_without_results_says_so(service, browse):
     batch = service.tracker.open()
     assert "was not opened for them" in browse().get(f"/batches/{batch.batch_id}/results").text
 
 
-def test_an_item_is_found_by_its_key(keyed, browse) -> None:
+def test_an_item_is_found_by_its_key(keyed, browse):
     browser = browse()
     assert "Find an item by its key" in browser.get(f"/batches/{keyed}/missing").text
     found = browser.get(f"/batches/{keyed}/items?key={quote(f'{HOSTILE}/5')}")
@@ -162,7 +162,7 @@ def test_an_item_is_found_by_its_key(keyed, browse) -> None:
     assert (nobody.status_code, "nobody" in words(nobody.text)) == (404, True)
 
 
-def test_the_page_of_an_item_says_what_became_of_it_and_the_beginning_of_its_result(keyed, browse) -> None:
+def test_the_page_of_an_item_says_what_became_of_it_and_the_beginning_of_its_result(keyed, browse):
     large, failed, missing = (browse().get(f"/batches/{keyed}/items/{n}").text for n in range(3))
     assert "of 300,002 characters" in words(large)
     assert len(large) < 3 * WHOLE
@@ -171,11 +171,11 @@ def test_the_page_of_an_item_says_what_became_of_it_and_the_beginning_of_its_res
 
 
 @pytest.mark.parametrize("path", ["failures", "failures/1", "missing", "why", "picture", "", "results"])
-def test_keys_stand_beside_items(keyed, browse, path) -> None:
+def test_keys_stand_beside_items(keyed, browse, path):
     assert f"{HOSTILE}/" in words(browse().get(f"/batches/{keyed}/{path}".rstrip("/")).text)
 
 
-def test_the_picture_of_a_batch_that_drains_grows(service, browse) -> None:
+def test_the_picture_of_a_batch_that_drains_grows(service, browse):
     batch = service.tracker.open()
     group = service.tracker.add(batch.batch_id, 1)
     service.tracker.close(batch.batch_id, when="drained")
@@ -188,7 +188,7 @@ def test_the_picture_of_a_batch_that_drains_grows(service, browse) -> None:
     assert "its items have added 4,100" in words(browse().get(f"/batches/{batch.batch_id}").text)
 
 
-def test_missing_ranges_are_listed_with_group_ids_that_can_be_used(service, browse) -> None:
+def test_missing_ranges_are_listed_with_group_ids_that_can_be_used(service, browse):
     # Given a batch with two holes
     with service.tracker.batch() as batch:
         group = list(batch.add(100))
@@ -202,7 +202,7 @@ def test_missing_ranges_are_listed_with_group_ids_that_can_be_used(service, brow
     assert "Nothing is missing." in browse().get(f"/batches/{batch.id}/missing").text
 
 
-def test_all_ranges_are_on_one_page_when_paging_through(service, browse) -> None:
+def test_all_ranges_are_on_one_page_when_paging_through(service, browse):
     with service.tracker.batch() as batch:
         group = list(batch.add(6 * RANGES))
     service.tracker.ack(group[::2])
@@ -211,7 +211,7 @@ def test_all_ranges_are_on_one_page_when_paging_through(service, browse) -> None
     assert [int(at.replace(",", "")) for at in seen] == list(range(1, 6 * RANGES, 2))
 
 
-def test_an_estimated_batch_does_not_know(service, browse) -> None:
+def test_an_estimated_batch_does_not_know(service, browse):
     with service.tracker.batch(mode="estimated") as batch:
         batch.add(3)
     calls = counted(service)

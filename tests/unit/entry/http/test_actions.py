@@ -62,7 +62,7 @@ def batch(ledger) -> Batch:
     return opened
 
 
-def test_a_line_says_who_did_what_and_when(call: Client, batch: Batch, actions: Log) -> None:
+def test_a_line_says_who_did_what_and_when(call, batch, actions):
     call.authorizer = {"iam": IAM}
     assert call("POST", f"/v1/batches/{batch.batch_id}/cancel").status == 200
     (line,) = actions()
@@ -98,14 +98,14 @@ def test_a_line_says_who_did_what_and_when(call: Client, batch: Batch, actions: 
         (None, {"kind": "address", "id": "192.0.2.7"}),
     ],
 )
-def test_the_caller_is_who_the_gateway_says(call: Client, batch: Batch, actions: Log, authorizer, caller):
+def test_the_caller_is_who_the_gateway_says(call, batch, actions, authorizer, caller):
     call.authorizer = authorizer
     call("POST", f"/v1/batches/{batch.batch_id}/close", headers={"authorization": f"Bearer {TOKEN}"})
     (line,) = actions()
     assert line["caller"] == caller
 
 
-def test_expiring_and_removing_say_which_batches_and_how_many(call, ledger, memory, actions: Log) -> None:
+def test_expiring_and_removing_say_which_batches_and_how_many(call, ledger, memory, actions):
     # Given an ended batch, and one that is idle
     ended, _ = ledger.cancel(ledger.open(OpenBatch()).batch_id), ledger.open(OpenBatch())
     # When the one is removed, and the other is orphaned
@@ -119,7 +119,7 @@ def test_expiring_and_removing_say_which_batches_and_how_many(call, ledger, memo
     assert (expired["action"], expired["result"]) == ("expireBatches", {"batches": 1, "items": 0})
 
 
-def test_a_refused_action_is_logged_with_its_code(call, actions: Log) -> None:
+def test_a_refused_action_is_logged_with_its_code(call, actions):
     call("POST", "/v1/batches/7/cancel")
     call("POST", "/v1/batches/seven/cancel")
     call("POST", "/v1/batches/7/cancel", cursor="x")
@@ -139,7 +139,7 @@ def test_a_refused_action_is_logged_with_its_code(call, actions: Log) -> None:
         (KeyError("secret"), {"status": 500, "code": "internal-error"}),
     ],
 )
-def test_an_outcome_is_that_of_the_answer(actions: Log, error: Exception, outcome: dict[str, Any]) -> None:
+def test_an_outcome_is_that_of_the_answer(actions, error, outcome):
     def act(*_: object) -> None:
         raise error
 
@@ -151,7 +151,7 @@ def test_an_outcome_is_that_of_the_answer(actions: Log, error: Exception, outcom
     assert "secret" not in json.dumps(line)
 
 
-def test_deletions_say_whether_there_was_something(call, memory, actions: Log) -> None:
+def test_deletions_say_whether_there_was_something(call, memory, actions):
     memory.channels.queues |= {"q": []}
     call("PUT", "/v1/directory/cars/a", {"channel": "q"})
     call("DELETE", "/v1/directory/cars/a")
@@ -164,7 +164,7 @@ def test_deletions_say_whether_there_was_something(call, memory, actions: Log) -
     ]
 
 
-def test_the_old_api_logs_its_actions_too(call, actions: Log) -> None:
+def test_the_old_api_logs_its_actions_too(call, actions):
     exact = call("POST", "/api/v1/batch/exact", {"userKey": "secret"}).json["batchId"]
     estimated = call("POST", "/api/v1/batch/estimated", {"userKey": "secret"}).json["batchId"]
     call("POST", f"/api/v1/batch/exact/close/{exact}")
@@ -182,12 +182,12 @@ def test_the_old_api_logs_its_actions_too(call, actions: Log) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "query"), [("/verify", None, {"repair": "false"}), ("/redrive", {"dry_run": True}, {})]
 )
-def test_what_changes_nothing_is_not_logged(call, batch: Batch, actions: Log, path, *, body, query) -> None:
+def test_what_changes_nothing_is_not_logged(call, batch, actions, path, *, body, query):
     assert call("POST", f"/v1/batches/{batch.batch_id}{path}", body, **query).status == 200
     assert actions() == []
 
 
-def test_the_data_path_logs_nothing(call, ledger, lines: Log) -> None:
+def test_the_data_path_logs_nothing(call, ledger, lines):
     # When a batch is opened, filled, looked at, and its items are done and failed
     batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
     group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 2}).json
@@ -199,7 +199,7 @@ def test_the_data_path_logs_nothing(call, ledger, lines: Log) -> None:
     assert lines() == []
 
 
-def test_texts_of_a_hostile_caller_are_cut_off_and_cannot_break_a_line(call, actions: Log) -> None:
+def test_texts_of_a_hostile_caller_are_cut_off_and_cannot_break_a_line(call, actions):
     call.authorizer = {"jwt": {"claims": {"sub": 'a"}\n{"message":"action"\ud800' + "x" * 9_000}}}
     call("POST", f"/v1/batches/{'9' * 5_000}/cancel")
     call("DELETE", "/v1/batches", state="\x1b" * 5_000, idle_since="x", other="y" * 5_000)
@@ -210,7 +210,7 @@ def test_texts_of_a_hostile_caller_are_cut_off_and_cannot_break_a_line(call, act
     assert second["object"] == {"state": "\x1b" * MAX_TEXT, "idle_since": "x"}
 
 
-def test_a_line_has_neither_the_token_nor_the_keys_of_its_caller(call, batch: Batch, actions: Log) -> None:
+def test_a_line_has_neither_the_token_nor_the_keys_of_its_caller(call, batch, actions):
     for authorizer in ({"iam": IAM}, {"jwt": {"claims": CLAIMS}}):
         call.authorizer = authorizer
         call("POST", f"/v1/batches/{batch.batch_id}/close", headers={"authorization": TOKEN})
@@ -228,9 +228,7 @@ def batch_results(ledger: LedgerService) -> Batch:
 
 
 @pytest.mark.parametrize(("cursor", "more"), [(None, False), ("secret", True)])
-def test_of_a_release_and_a_verdict_whether_there_is_more(
-    batch_results: Batch, cursor, *, more: bool
-) -> None:
+def test_of_a_release_and_a_verdict_whether_there_is_more(batch_results, cursor, *, more):
     assert results.of_release(ReleasedItems(batch_results, 4, cursor)) == {
         "released": 4,
         "more": more,
@@ -245,7 +243,7 @@ def test_of_a_release_and_a_verdict_whether_there_is_more(
     }
 
 
-def test_of_a_redrive_without_the_texts_of_its_selection() -> None:
+def test_of_a_redrive_without_the_texts_of_its_selection():
     redrive = Redriving(
         "d1", 7, 8, RedriveState.FINISHED, 5, 1, 2, (3, 4), {"x": 6, "y": 7}, errors=("secret",)
     )
@@ -261,7 +259,7 @@ def test_of_a_redrive_without_the_texts_of_its_selection() -> None:
     assert "batch_id" not in results.of_redrive(replace(redrive, batch_id=None))
 
 
-def test_of_targets_how_many_are_in_which_state() -> None:
+def test_of_targets_how_many_are_in_which_state():
     states = (TargetState.PENDING, TargetState.DELIVERED, TargetState.PENDING)
     reports = [TargetReport(n, TargetType.SQS, When.ANY, "secret", state) for n, state in enumerate(states)]
     assert results.of_targets(TargetReports(reports)) == {"targets": 3, "delivered": 1, "pending": 2}

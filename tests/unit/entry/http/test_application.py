@@ -34,13 +34,13 @@ def raising(error: Exception) -> Client:
     return app(act)
 
 
-def test_the_value_is_written_by_the_answers_shape() -> None:
+def test_the_value_is_written_by_the_answers_shape():
     answer = app(lambda _, __: (1, 2))("GET", "/things/a")
     assert (answer.status, answer.text) == (200, '{"numbers":[1,2]}')
     assert answer.headers["Content-Type"] == "application/json"
 
 
-def test_the_use_case_gets_what_was_sent() -> None:
+def test_the_use_case_gets_what_was_sent():
     seen: list[HttpRequest] = []
 
     def act(_: Fanin, request: HttpRequest) -> list[int]:
@@ -65,14 +65,14 @@ def test_the_use_case_gets_what_was_sent() -> None:
         (KeyError("secret"), 500),
     ],
 )
-def test_an_error_is_a_problem_with_its_status(error: Exception, status: int) -> None:
+def test_an_error_is_a_problem_with_its_status(error, status):
     answer = raising(error)("GET", "/things/a")
     assert (answer.status, answer.json["status"]) == (status, status)
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert "secret" not in answer.text
 
 
-def test_a_refusal_is_logged_by_its_code_and_without_what_was_sent(caplog) -> None:
+def test_a_refusal_is_logged_by_its_code_and_without_what_was_sent(caplog):
     raising(errors.InvalidRequest("secret of the caller"))("GET", "/things/a")
     (record,) = [record for record in caplog.records if record.message == "refused"]
     assert record.code == "invalid-request"
@@ -93,7 +93,7 @@ def test_a_refusal_is_logged_by_its_code_and_without_what_was_sent(caplog) -> No
         ("GET", "/things/a?b", 400, "invalid-request", "a character that ids and names cannot have"),
     ],
 )
-def test_what_leads_nowhere(method: str, path: str, status: int, code: str, says: str) -> None:
+def test_what_leads_nowhere(method, path, status, code, says):
     answer = app(lambda _, __: ())(method, path)
     assert (answer.status, answer.json["type"]) == (status, f"urn:fanin:problem:{code}")
     assert says in answer.json["detail"]
@@ -112,7 +112,7 @@ def test_what_leads_nowhere(method: str, path: str, status: int, code: str, says
         ("é", "request-of-gateway"),
     ],
 )
-def test_a_correlation_id_comes_back_if_it_can_be_a_header(sent: str, comes_back: str) -> None:
+def test_a_correlation_id_comes_back_if_it_can_be_a_header(sent, comes_back):
     answer = app(lambda _, __: ())("GET", "/things/a", headers={"X-CORRELATION-ID": sent})
     assert answer.headers["X-Correlation-Id"] == comes_back
 
@@ -133,14 +133,14 @@ def fresh() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("fresh")
-def test_the_function_answers_from_the_services_of_its_environment(monkeypatch, event, ledger) -> None:
+def test_the_function_answers_from_the_services_of_its_environment(monkeypatch, event, ledger):
     monkeypatch.setattr(wiring, "services", lambda: SimpleNamespace(ledger=ledger))
     answer = respond(event, CONTEXT)
     assert (answer["statusCode"], answer["headers"]["X-Correlation-Id"]) == (200, "r")
 
 
 @pytest.mark.usefixtures("fresh")
-def test_a_function_without_its_settings_answers_all_the_same(monkeypatch, event) -> None:
+def test_a_function_without_its_settings_answers_all_the_same(monkeypatch, event):
     def services() -> Fanin:
         raise errors.NotConfigured("the environment variable FANIN_BATCHES_TABLE is not set")
 

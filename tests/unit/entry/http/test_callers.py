@@ -42,25 +42,25 @@ class TestOpenedBy:
             ({"jwt": {"claims": {"scope": "all"}}}, ""),
         ],
     )
-    def test_a_batch_says_who_opened_it_wherever_it_is_shown(self, call: Client, authorizer, name) -> None:
+    def test_a_batch_says_who_opened_it_wherever_it_is_shown(self, call, authorizer, name):
         batch = opened(call, authorizer)
         (listed,) = call("GET", "/v1/batches", state="open").json["batches"]
         shown = call("GET", f"/v1/batches/{batch['batch_id']}").json
         assert [one["opened_by"] for one in (batch, listed, shown)] == [name] * 3
 
-    def test_a_caller_cannot_name_another(self, call: Client) -> None:
+    def test_a_caller_cannot_name_another(self, call):
         call.authorizer = jwt()
         answer = call("POST", "/v1/batches", {"opened_by": "bob"})
         assert (answer.status, answer.json["type"]) == (400, "urn:fanin:problem:invalid-request")
 
     @pytest.mark.parametrize("letter", ["x", "ä", "€", "\U0001f600"])
-    def test_a_long_name_is_cut_off_between_two_characters(self, call: Client, letter: str) -> None:
+    def test_a_long_name_is_cut_off_between_two_characters(self, call, letter):
         name = opened(call, jwt(sub=letter * 1_000))["opened_by"]
         assert MAX_NAME - 6 < len(name.encode()) <= MAX_NAME
         assert name.endswith("…")
         assert set(name[:-1]) == {letter}
 
-    def test_scatters_and_frames_and_batches_of_the_original_have_it_too(self, call: Client, memory) -> None:
+    def test_scatters_and_frames_and_batches_of_the_original_have_it_too(self, call, memory):
         call.authorizer = jwt()
         frame = call("POST", "/v1/frames", {"size": 3, "source": "a", "destination": "b"}).json["frame_id"]
         carlyle = call("POST", "/api/v1/batch/exact", {"userKey": "a"}).json["batchId"]
@@ -69,7 +69,7 @@ class TestOpenedBy:
 
 
 class TestKeys:
-    def test_the_same_key_and_body_never_give_another_callers_batch(self, call: Client) -> None:
+    def test_the_same_key_and_body_never_give_another_callers_batch(self, call):
         callers = [
             iam(f"{ROLE}/one"),
             iam("arn:aws:sts::123456789012:assumed-role/other/one"),
@@ -83,11 +83,11 @@ class TestKeys:
         assert len(set(first)) == len(callers)
         assert [opened(call, caller)["batch_id"] for caller in callers] == first
 
-    def test_another_session_of_a_role_goes_on_with_its_keys(self, call: Client) -> None:
+    def test_another_session_of_a_role_goes_on_with_its_keys(self, call):
         one, other = (opened(call, iam(f"{ROLE}/{name}")) for name in ("i-0abc", "i-0def"))
         assert other == one
 
-    def test_keys_of_additions_belong_to_their_callers(self, call: Client) -> None:
+    def test_keys_of_additions_belong_to_their_callers(self, call):
         batch = opened(call, jwt())["batch_id"]
 
         def add(sub: str, count: int) -> str:
@@ -137,7 +137,7 @@ class TestScopes:
             jwt(aud="fanin/read"),
         ],
     )
-    def test_without_the_scope_nobody_gets_in(self, call: Client, authorizer) -> None:
+    def test_without_the_scope_nobody_gets_in(self, call, authorizer):
         call.authorizer = authorizer
         assert call("GET", "/v1/batches", state="open").status == 403
 
@@ -151,11 +151,11 @@ class TestScopes:
             {"scp": ["fanin/read"]},
         ],
     )
-    def test_the_scope_is_found_where_issuers_put_it(self, call: Client, claims) -> None:
+    def test_the_scope_is_found_where_issuers_put_it(self, call, claims):
         call.authorizer = {"jwt": {"claims": {"sub": "ada", **claims}, "scopes": None}}
         assert call("GET", "/v1/batches", state="open").status == 200
 
-    def test_a_request_is_refused_before_its_body_is_read_and_nothing_is_done(self, call: Client, memory):
+    def test_a_request_is_refused_before_its_body_is_read_and_nothing_is_done(self, call, memory):
         call.authorizer = jwt("fanin/read")
         assert call("POST", "/v1/batches", raw="{").status == 403
         assert call("POST", "/v1/batches", {}).status == 403

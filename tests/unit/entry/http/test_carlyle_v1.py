@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from fanin.adapters.memory import Memory
 from fanin.entry.http.carlyle_v1 import ACKS, CREATE, DECREMENT, DECREMENTS, ITEMS
 from fanin.entry.http.validation import checked
 from fanin.errors import InvalidRequest
@@ -14,7 +13,7 @@ EXACT = "/api/v1/batch/exact"
 ESTIMATED = "/api/v1/batch/estimated"
 
 
-def test_an_exact_batch(call) -> None:
+def test_an_exact_batch(call):
     # Given a batch of five items, added in two blocks
     batch_id = call("POST", EXACT, {"userKey": "trip-7"}).json["batchId"]
     assert isinstance(batch_id, int)
@@ -42,7 +41,7 @@ def test_an_exact_batch(call) -> None:
     assert call("POST", f"{EXACT}/close/{batch_id}").json == {"isComplete": True}
 
 
-def test_a_batch_id_may_be_text_and_a_user_key_may_be_missing(call) -> None:
+def test_a_batch_id_may_be_text_and_a_user_key_may_be_missing(call):
     batch_id = call("POST", EXACT, {}).json["batchId"]
     added = call("POST", f"{EXACT}/items", {"batchId": str(batch_id), "items": 1, "hint": "unknown"})
     assert added.status == 200
@@ -50,7 +49,7 @@ def test_a_batch_id_may_be_text_and_a_user_key_may_be_missing(call) -> None:
 
 
 @pytest.mark.parametrize("path", [f"{EXACT}/", f"{ESTIMATED}/"])
-def test_the_collection_may_end_in_a_slash(call, path: str) -> None:
+def test_the_collection_may_end_in_a_slash(call, path):
     assert call("POST", path, {"userKey": None}).status == 200
 
 
@@ -62,13 +61,13 @@ def test_the_collection_may_end_in_a_slash(call, path: str) -> None:
         ("DELETE", f"{ESTIMATED}/decr", "OPTIONS, POST"),
     ],
 )
-def test_what_a_path_spells_out_is_not_a_batch(call, method: str, path: str, allow: str) -> None:
+def test_what_a_path_spells_out_is_not_a_batch(call, method, path, allow):
     answer = call(method, path)
     assert (answer.status, answer.headers.get("Allow")) == (405, allow)
 
 
 @pytest.mark.parametrize("since", ["4102444800000", "2100-01-01T00:00:00.000Z"])
-def test_open_and_closed_batches_are_deleted(call, since: str) -> None:
+def test_open_and_closed_batches_are_deleted(call, since):
     # Given an open batch, one closed, and one complete, of two items each
     ids = [call("POST", EXACT, {}).json["batchId"] for _ in range(3)]
     for batch_id in ids:
@@ -85,12 +84,12 @@ def test_open_and_closed_batches_are_deleted(call, since: str) -> None:
     assert opened.json == {"batchesRemoved": 1, "itemsRemoved": 2}
 
 
-def test_nothing_younger_than_since_is_deleted(call) -> None:
+def test_nothing_younger_than_since_is_deleted(call):
     call("POST", EXACT, {})
     assert call("DELETE", f"{EXACT}/open", since=1).json == {"batchesRemoved": 0, "itemsRemoved": 0}
 
 
-def test_an_estimated_batch(call) -> None:
+def test_an_estimated_batch(call):
     # Given a closed batch of three messages
     batch_id = call("POST", ESTIMATED, {"userKey": "fleet"}).json["batchId"]
     assert call("POST", f"{ESTIMATED}/{batch_id}/incr", by=3).status == 204
@@ -114,7 +113,7 @@ def test_an_estimated_batch(call) -> None:
     }
 
 
-def test_a_deleted_estimated_batch_reads_as_closed(call) -> None:
+def test_a_deleted_estimated_batch_reads_as_closed(call):
     batch_id = call("POST", ESTIMATED, {}).json["batchId"]
     answer = call("DELETE", f"{ESTIMATED}/{batch_id}")
     assert (answer.status, answer.text) == (204, "")
@@ -141,7 +140,7 @@ def test_a_deleted_estimated_batch_reads_as_closed(call) -> None:
         ("POST", f"{ESTIMATED}/00000000-0000-8000-8000-000000000009/incr", None, {}, 400),
     ],
 )
-def test_bad_requests_are_problems(call, memory: Memory, *, method, path, body, query, status) -> None:
+def test_bad_requests_are_problems(call, memory, *, method, path, body, query, status):
     answer = call(method, path, body, **query)
     assert answer.status == status, answer.text
     assert answer.headers["Content-Type"] == "application/problem+json"
@@ -154,18 +153,18 @@ OF_CARLYLE = {shape for name, shape in SHAPES.items() if name.startswith("Carlyl
 
 
 @pytest.mark.parametrize("batch_id", [0, 5, "5", 2**53 - 1, str(2**53 - 1)])
-def test_a_batch_id_is_a_number_or_its_digits(batch_id: int | str) -> None:
+def test_a_batch_id_is_a_number_or_its_digits(batch_id):
     body = {"batchId": batch_id, "items": 1}
     assert checked(ITEMS, json.dumps(body)) == body
 
 
 @pytest.mark.parametrize("batch_id", [-1, 2**53, "x", "", "-1", "1" * 17, None, 1.5])
-def test_another_batch_id_is_refused(batch_id: object) -> None:
+def test_another_batch_id_is_refused(batch_id):
     with pytest.raises(InvalidRequest, match=r"/batchId must be a whole number from 0 to .* or text"):
         checked(ITEMS, json.dumps({"batchId": batch_id, "items": 1}))
 
 
-def test_unknown_fields_are_ignored_in_requests_and_never_in_answers() -> None:
+def test_unknown_fields_are_ignored_in_requests_and_never_in_answers():
     assert checked(CREATE, '{"userKey": "k", "hint": 1}') == {"userKey": "k", "hint": 1}
     lenient = {shape for shape in OF_CARLYLE if shape.definition["additionalProperties"]}
     assert len(OF_CARLYLE) > 10

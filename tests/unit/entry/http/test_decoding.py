@@ -25,7 +25,7 @@ from tests.unit.entry.conftest import CONTEXT, Client
         "",
     ],
 )
-def test_a_body_of_json_is_taken(call: Client, content_type: str) -> None:
+def test_a_body_of_json_is_taken(call, content_type):
     assert call("POST", "/v1/batches", {}, headers={"content-type": content_type}).status == 201
 
 
@@ -43,7 +43,7 @@ def test_a_body_of_json_is_taken(call: Client, content_type: str) -> None:
         "application/json, text/plain",
     ],
 )
-def test_a_body_of_another_type_is_refused(call: Client, content_type: str) -> None:
+def test_a_body_of_another_type_is_refused(call, content_type):
     answer = call("POST", "/v1/batches", {}, headers={"content-type": content_type})
 
     assert (answer.status, answer.json["type"]) == (415, "urn:fanin:problem:unsupported-media-type")
@@ -51,7 +51,7 @@ def test_a_body_of_another_type_is_refused(call: Client, content_type: str) -> N
     assert "Content-Type: application/json" in answer.json["detail"]
 
 
-def test_a_compressed_body_is_refused(call: Client) -> None:
+def test_a_compressed_body_is_refused(call):
     body = base64.b64encode(gzip.compress(b"{}")).decode()
 
     answer = call("POST", "/v1/batches", raw=body, headers={"Content-Encoding": "gzip"})
@@ -61,12 +61,12 @@ def test_a_compressed_body_is_refused(call: Client) -> None:
     assert call("POST", "/v1/batches", {}, headers={"Content-Encoding": "identity"}).status == 201
 
 
-def test_the_type_does_not_matter_where_there_is_no_body(call: Client) -> None:
+def test_the_type_does_not_matter_where_there_is_no_body(call):
     batch = call("POST", "/v1/batches", {}).json["batch_id"]
     assert call("POST", f"/v1/batches/{batch}/close", headers={"content-type": "text/plain"}).status == 200
 
 
-def test_head_has_the_answer_of_get_without_its_body(call: Client) -> None:
+def test_head_has_the_answer_of_get_without_its_body(call):
     path = f"/v1/batches/{call('POST', '/v1/batches', {}).json['batch_id']}"
     got, headed = call("GET", path), call("HEAD", path)
 
@@ -76,7 +76,7 @@ def test_head_has_the_answer_of_get_without_its_body(call: Client) -> None:
     assert call("HEAD", "/openapi.json").status == 200
 
 
-def test_options_name_the_methods_of_a_path(call: Client) -> None:
+def test_options_name_the_methods_of_a_path(call):
     answer = call("OPTIONS", "/v1/batches/7")
     assert (answer.status, answer.headers["Allow"]) == (204, "DELETE, GET, HEAD, OPTIONS")
     assert call("OPTIONS", "/v1/nothing").status == 404
@@ -94,7 +94,7 @@ def answered(call: Client, path: str, **headers: str) -> dict[str, Any]:
     return serve(call.app, event, CONTEXT)
 
 
-def test_a_long_answer_is_compressed_for_those_who_take_it(call: Client) -> None:
+def test_a_long_answer_is_compressed_for_those_who_take_it(call):
     plain = answered(call, "/openapi.json")
     packed = answered(call, "/openapi.json", **{"accept-encoding": "br, gzip;q=0.5"})
 
@@ -107,7 +107,7 @@ def test_a_long_answer_is_compressed_for_those_who_take_it(call: Client) -> None
     assert plain["headers"]["Vary"] == packed["headers"]["Vary"] == "Accept-Encoding"
 
 
-def test_a_short_answer_is_sent_as_it_is(call: Client) -> None:
+def test_a_short_answer_is_sent_as_it_is(call):
     answer = answered(call, "/v1/batches/7", **{"accept-encoding": "gzip"})
     assert json.loads(answer["body"])["status"] == 404
     assert "Vary" not in answer["headers"]

@@ -1,17 +1,14 @@
 """Headers of answers: where what was made is, and whether an opening was a repeat."""
 
-from typing import Any
-
 import pytest
 
 from fanin.entry.http.table import ROUTES
-from tests.unit.entry.conftest import Client
 
 KEY = {"Idempotency-Key": "run-7"}
 
 
 @pytest.mark.parametrize(("path", "body"), [("/v1/batches", {"user_key": "a"}), ("/v1/frames", {"size": 3})])
-def test_a_repeated_opening_says_that_it_is_one(call: Client, path: str, body: Any) -> None:
+def test_a_repeated_opening_says_that_it_is_one(call, path, body):
     # Given an opening under a key, and one without
     first, without = call("POST", path, body, headers=KEY), call("POST", path, body)
     # When it is repeated, and others follow
@@ -25,7 +22,7 @@ def test_a_repeated_opening_says_that_it_is_one(call: Client, path: str, body: A
         assert "Idempotency-Replayed" not in answer.headers
 
 
-def test_what_was_made_can_be_read_at_its_location(call: Client) -> None:
+def test_what_was_made_can_be_read_at_its_location(call):
     batch = call("POST", "/v1/batches", {})
     added = call("POST", f"{batch.headers['Location']}/items", {"count": 3})
     frame = call("POST", "/v1/frames", {"size": 3})
@@ -35,7 +32,7 @@ def test_what_was_made_can_be_read_at_its_location(call: Client) -> None:
     assert call("GET", frame.headers["Location"]).json["frame_id"] == frame.json["frame_id"]
 
 
-def test_each_201_has_a_location_but_for_uploads() -> None:
+def test_each_201_has_a_location_but_for_uploads():
     without = {route.operation for route in ROUTES if route.status == 201 and route.location is None}
     assert without == {"claimPayload"}
     assert not [route for route in ROUTES if route.location and route.status != 201]

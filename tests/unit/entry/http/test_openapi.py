@@ -32,7 +32,7 @@ def operation(route: HttpRoute) -> dict[str, Any]:
     return document([route])["paths"][route.path][route.method.lower()]
 
 
-def test_parameters_say_where_they_are_and_whether_they_must_be_there() -> None:
+def test_parameters_say_where_they_are_and_whether_they_must_be_there():
     found = {
         (one["in"], one["name"], one["required"], one["schema"]["type"])
         for one in operation(PUT)["parameters"]
@@ -47,7 +47,7 @@ def test_parameters_say_where_they_are_and_whether_they_must_be_there() -> None:
     }
 
 
-def test_body_and_answer_are_named_components() -> None:
+def test_body_and_answer_are_named_components():
     described = operation(PUT)
     assert described["requestBody"] == {
         "required": True,
@@ -58,7 +58,7 @@ def test_body_and_answer_are_named_components() -> None:
     }
 
 
-def test_a_route_without_body_and_answer_has_neither() -> None:
+def test_a_route_without_body_and_answer_has_neither():
     described = operation(DELETE)
     assert "requestBody" not in described
     assert described["responses"]["204"] == {
@@ -67,13 +67,13 @@ def test_a_route_without_body_and_answer_has_neither() -> None:
     }
 
 
-def test_responses_are_those_of_any_request_and_the_routes_own() -> None:
+def test_responses_are_those_of_any_request_and_the_routes_own():
     always = {"400", "401", "403", "429", "500", "503"}
     assert set(operation(DELETE)["responses"]) == {"204"} | always
     assert set(operation(PUT)["responses"]) == {"201", "404", "410", "413", "415"} | always
 
 
-def test_a_problem_that_passes_says_when_to_come_back() -> None:
+def test_a_problem_that_passes_says_when_to_come_back():
     responses = document([])["components"]["responses"]
     assert {status for status, one in responses.items() if "Retry-After" in one.get("headers", {})} == {
         "429", "503",
@@ -94,18 +94,18 @@ def test_a_problem_that_passes_says_when_to_come_back() -> None:
         ("/api/v1/batch/exact", "carlyle"),
     ],
 )
-def test_operations_are_grouped_by_what_they_are_about(path: str, tag: str) -> None:
+def test_operations_are_grouped_by_what_they_are_about(path, tag):
     assert operation(DELETE._replace(path=path, named={"name": TEXT}))["tags"] == [tag]
 
 
-def test_an_answer_says_which_headers_it_may_have() -> None:
+def test_an_answer_says_which_headers_it_may_have():
     route = next(route for route in ROUTES if route.operation == "openBatch")
     headers = operation(route)["responses"]["201"]["headers"]
     assert set(headers) == {"X-Correlation-Id", "Location", "Idempotency-Replayed"}
     assert "RateLimit" in document([])["components"]["responses"]["429"]["headers"]
 
 
-def test_ids_in_paths_are_whole_numbers_and_names_are_text() -> None:
+def test_ids_in_paths_are_whole_numbers_and_names_are_text():
     places = {
         (one["name"], one["schema"]["type"])
         for path, methods in document(ROUTES)["paths"].items()

@@ -5,9 +5,7 @@ from http import HTTPStatus
 import pytest
 
 from fanin import errors
-from fanin.adapters.memory import Memory
 from fanin.errors import STATUS
-from tests.unit.entry.conftest import Client
 
 INVALID = "invalid-request"
 
@@ -40,8 +38,8 @@ INVALID = "invalid-request"
     ],
 )  # fmt: skip
 def test_a_bad_request_is_refused_and_writes_nothing(
-    call: Client, memory: Memory, *, method, path, body, query, status, code, says
-) -> None:
+    call, memory, *, method, path, body, query, status, code, says
+):
     answer = call(method, path, body, **query)
 
     assert answer.status == status, answer.text
@@ -56,13 +54,13 @@ def test_a_bad_request_is_refused_and_writes_nothing(
 @pytest.mark.parametrize(
     "raw", ["", "{", "nonsense", '{"count": NaN}', "[" * 100_000, '{"user_key": "\\ud800"}', "1" * 5_000]
 )
-def test_what_is_not_json_is_refused(call: Client, raw: str) -> None:
+def test_what_is_not_json_is_refused(call, raw):
     answer = call("POST", "/v1/batches", raw=raw)
     assert (answer.status, answer.json["type"]) == (400, "urn:fanin:problem:invalid-request")
     assert "not JSON" in answer.json["detail"]
 
 
-def test_a_full_batch_pushes_back(call: Client) -> None:
+def test_a_full_batch_pushes_back(call):
     batch_id = call("POST", "/v1/batches", {"limit": 2}).json["batch_id"]
     assert call("POST", f"/v1/batches/{batch_id}/items", {"count": 2}).status == 201
     answer = call("POST", f"/v1/batches/{batch_id}/items", {"count": 1})
@@ -71,7 +69,7 @@ def test_a_full_batch_pushes_back(call: Client) -> None:
     assert answer.headers["RateLimit"] == '"limit-reached";r=0;t=1'
 
 
-def test_every_error_that_a_caller_can_cause_has_a_status() -> None:
+def test_every_error_that_a_caller_can_cause_has_a_status():
     tree = {errors.FaninError}
     while any(new := {sub for cls in tree for sub in cls.__subclasses__()} - tree):
         tree |= new
@@ -96,24 +94,24 @@ def test_every_error_that_a_caller_can_cause_has_a_status() -> None:
 # Which errors reach callers, and with which status.
 
 
-def test_statuses_are_those_of_refusals() -> None:
+def test_statuses_are_those_of_refusals():
     assert all(400 <= status < 600 and HTTPStatus(status).phrase for status in STATUS.values())
 
 
-def test_a_fault_of_the_service_is_one_that_passes() -> None:
+def test_a_fault_of_the_service_is_one_that_passes():
     """5xx tells a client to repeat the call, so every such error must be retryable."""
     faults = {error for error, status in STATUS.items() if status >= 500}
     assert faults == {errors.Throttled, errors.ServiceUnavailable}
     assert all(error.retryable for error in faults)
 
 
-def test_a_refusal_that_passes_says_so_by_its_status() -> None:
+def test_a_refusal_that_passes_says_so_by_its_status():
     retryable = {error: status for error, status in STATUS.items() if error.retryable}
     assert set(retryable.values()) <= {429, 503}
     assert retryable[errors.LimitReached] == 429
 
 
-def test_an_error_and_its_parent_are_of_one_kind() -> None:
+def test_an_error_and_its_parent_are_of_one_kind():
     """A client that knows only the parent, by its status, still does the right thing."""
     for error, status in STATUS.items():
         parents = [parent for parent in error.__mro__[1:] if parent in STATUS]

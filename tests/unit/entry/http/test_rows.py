@@ -126,7 +126,7 @@ MOST: Mapping[str, Mapping[str, Any]] = {
 
 
 @pytest.mark.parametrize("route", OF_A_BATCH, ids=lambda route: route.operation)
-def test_a_request_reads_few_rows_of_a_batch(fan_out: tuple[Service, Batch], route: HttpRoute) -> None:
+def test_a_request_reads_few_rows_of_a_batch(fan_out, route):
     service, batch = fan_out
     path = route.path.format(batch_id=batch.batch_id, ordinal=APART)
     pages = {"limit": limits.MAX_PAGE} if "limit" in route.optional else {}
@@ -143,7 +143,7 @@ def test_a_request_reads_few_rows_of_a_batch(fan_out: tuple[Service, Batch], rou
 
 @pytest.mark.parametrize("state", ["open", "cancelled", "closed"])
 @pytest.mark.parametrize("operation", ["listBatches", "expireBatches"])
-def test_a_request_reads_few_rows_of_many_batches(state: str, operation: str) -> None:
+def test_a_request_reads_few_rows_of_many_batches(state, operation):
     # Given more batches than one call can look at, each with a billion items
     service = Service(Memory())
     for _ in range(400):
@@ -181,7 +181,7 @@ def test_a_request_reads_few_rows_of_many_batches(state: str, operation: str) ->
     )
 
 
-def test_a_listing_of_what_needs_attention_reads_what_is_wrong_and_few_rows() -> None:
+def test_a_listing_of_what_needs_attention_reads_what_is_wrong_and_few_rows():
     # Given a hundred batches with trouble, and four times as many without
     service = Service(Memory())
     ledger = service.services.ledger
@@ -223,7 +223,7 @@ def scattered() -> tuple[Service, Batch]:
 
 
 @pytest.mark.parametrize("route", SCATTERS, ids=lambda route: route.operation)
-def test_a_request_reads_few_rows_of_a_scatter(scattered: tuple[Service, Batch], route: HttpRoute) -> None:
+def test_a_request_reads_few_rows_of_a_scatter(scattered, route):
     service, batch = scattered
     pages = {"limit": limits.MAX_REPLIES} if "limit" in route.optional else {}
     answer, rows = asked(service, route, route.path.format(batch_id=batch.batch_id), **pages)
@@ -233,7 +233,7 @@ def test_a_request_reads_few_rows_of_a_scatter(scattered: tuple[Service, Batch],
 
 
 @pytest.mark.parametrize("totals", [(), ("rows",)])
-def test_a_request_reads_few_rows_of_a_frame(totals: tuple[str, ...]) -> None:
+def test_a_request_reads_few_rows_of_a_frame(totals):
     service = Service(Memory())
     frame = service.services.frames.open(OpenFrame(size=BILLION, totals=totals))
     route = next(route for route in ROUTES if route.operation == "getFrame")
@@ -244,7 +244,7 @@ def test_a_request_reads_few_rows_of_a_frame(totals: tuple[str, ...]) -> None:
     assert rows <= limits.MAX_ROWS
 
 
-def test_a_listing_of_records_has_at_most_so_many_rows() -> None:
+def test_a_listing_of_records_has_at_most_so_many_rows():
     service = Service(Memory())
     for n in range(limits.MAX_ROWS + 100):
         for namespace in (TOPIC_PREFIX + "cars", BUFFERS, ROUTES_OF_EVENTS):
@@ -256,7 +256,7 @@ def test_a_listing_of_records_has_at_most_so_many_rows() -> None:
             assert rows <= limits.MAX_ROWS
 
 
-def test_every_route_that_reads_is_tried_here() -> None:
+def test_every_route_that_reads_is_tried_here():
     tried = {"listBatches", "listAttention", "getFrame", "listTopic", "listBuffers", "listRoutes"}
     tried |= {route.operation for route in (*OF_A_BATCH, *SCATTERS)}
     one_row = {"countBatches", "getBuffer", "getRegistration", "getRoute", "getDocument", "getV1Document"}
@@ -264,7 +264,7 @@ def test_every_route_that_reads_is_tried_here() -> None:
     assert {route.operation for route in ROUTES if route.method == "GET"} <= tried | one_row | of_carlyle
 
 
-def test_notes_without_failures_do_not_add_rows() -> None:
+def test_notes_without_failures_do_not_add_rows():
     """A note whose item was marked done first is read, and does not count: pages stay short, and end."""
     service = Service(Memory())
     batch = service.batch()

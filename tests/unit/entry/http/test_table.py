@@ -12,19 +12,19 @@ from fanin import names
 from fanin.app.api import Buffers, Diagnostics, Directory, Frames, Ledger, Redrives, Routing, Scatters
 from fanin.domain.limits import MAX_PAGE
 from fanin.entry.http.calls import Call
-from fanin.entry.http.route import HttpRoute, paged
+from fanin.entry.http.route import paged
 from fanin.entry.http.table import ROUTES
 from fanin.errors import STATUS
 from fanin.wire.shapes import SHAPES
 
 
-def test_no_two_routes_have_the_same_place_or_name() -> None:
+def test_no_two_routes_have_the_same_place_or_name():
     places = Counter((route.method, re.sub(r"\{\w+\}", "{}", route.path)) for route in ROUTES)
     operations = Counter(route.operation for route in ROUTES)
     assert {places.most_common(1)[0][1], operations.most_common(1)[0][1]} == {1}
 
 
-def test_no_path_hides_another() -> None:
+def test_no_path_hides_another():
     """A path without parameters is not read as one with, whatever the order of the table."""
     plain = [route for route in ROUTES if "{" not in route.path]
     shadowed = {
@@ -37,7 +37,7 @@ def test_no_path_hides_another() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
-def test_a_route_is_whole(route: HttpRoute) -> None:
+def test_a_route_is_whole(route):
     # Its path is below a root, and only its parameters have types
     assert route.path.startswith((names.API_ROOT, names.CARLYLE_ROOT, "/openapi.json"))
     assert not route.path.endswith("/")
@@ -57,7 +57,7 @@ def test_a_route_is_whole(route: HttpRoute) -> None:
 @pytest.mark.parametrize(
     "route", [route for route in ROUTES if isinstance(route.act, Call)], ids=lambda route: route.operation
 )
-def test_a_call_has_each_of_its_parameters_in_one_place(route: HttpRoute) -> None:
+def test_a_call_has_each_of_its_parameters_in_one_place(route):
     call = route.act
     assert isinstance(call, Call)
     path = set(re.findall(r"\{(\w+)\}", route.path))
@@ -71,7 +71,7 @@ def test_a_call_has_each_of_its_parameters_in_one_place(route: HttpRoute) -> Non
     assert bool(call.body) == (route.body is not None)
 
 
-def test_the_library_has_the_table_without_the_tools_of_functions() -> None:
+def test_the_library_has_the_table_without_the_tools_of_functions():
     program = "import sys, fanin.client.https.services, fanin.entry.http.table; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
     modules = done.stdout.split()
@@ -79,7 +79,7 @@ def test_the_library_has_the_table_without_the_tools_of_functions() -> None:
     assert not [name for name in modules if name.startswith(("aws_lambda_powertools", "fastjsonschema"))]
 
 
-def test_the_document_is_of_all_routes(call) -> None:
+def test_the_document_is_of_all_routes(call):
     paths = call("GET", "/openapi.json").json["paths"]
     assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == {
         (route.method, route.path) for route in ROUTES
@@ -106,7 +106,7 @@ LISTINGS = {
 }
 
 
-def test_a_page_has_a_bound_and_a_default() -> None:
+def test_a_page_has_a_bound_and_a_default():
     assert paged()["limit"].schema == {
         "type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 100,
     }  # fmt: skip
@@ -114,12 +114,12 @@ def test_a_page_has_a_bound_and_a_default() -> None:
     assert paged(5, 3)["limit"].schema["default"] == 3
 
 
-def test_every_listing_is_a_page_of_a_use_case() -> None:
+def test_every_listing_is_a_page_of_a_use_case():
     assert {route.operation for route in ROUTES if "limit" in route.optional} == set(LISTINGS)
 
 
 @pytest.mark.parametrize("operation", LISTINGS)
-def test_the_default_that_the_document_names_is_that_of_the_use_case(operation: str) -> None:
+def test_the_default_that_the_document_names_is_that_of_the_use_case(operation):
     (route,) = [route for route in ROUTES if route.operation == operation]
     asked = inspect.signature(LISTINGS[operation]).parameters
     assert route.optional["limit"].schema["default"] == asked["limit"].default

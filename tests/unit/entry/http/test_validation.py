@@ -57,43 +57,43 @@ anything = st.recursive(
 
 
 @given(body=st.dictionaries(st.text().filter(lambda name: name != "userKey"), anything, max_size=3))
-def test_any_json_is_read_as_the_standard_library_reads_it(body: dict[str, object]) -> None:
+def test_any_json_is_read_as_the_standard_library_reads_it(body):
     text = json.dumps(body)
     assert checked(LENIENT, text) == json.loads(text)
     assert checked(LENIENT, text.encode()) == json.loads(text)
 
 
-def test_a_body_becomes_the_value_that_it_stands_for() -> None:
+def test_a_body_becomes_the_value_that_it_stands_for():
     body = b'{"marks": ["a", {"group": "g", "from": 1, "to": 3}, {"item": "b", "totals": {"rows": 2}}]}'
     assert parse(MARKS, body) == ("a", ItemRange("g", 1, 3), Done("b", {"rows": 2}))
 
 
 @pytest.mark.parametrize("text", ["2.0", "2e0", "20e-1", "2"])
-def test_a_whole_number_may_be_written_with_a_point_or_an_exponent(text: str) -> None:
+def test_a_whole_number_may_be_written_with_a_point_or_an_exponent(text):
     count = checked(ADD_ITEMS, f'{{"count": {text}}}')["count"]
     assert (count, type(count)) == (2, int)
 
 
-def test_a_body_that_cannot_be_read_is_refused() -> None:
+def test_a_body_that_cannot_be_read_is_refused():
     with pytest.raises(InvalidRequest, match="the body is not JSON: it is empty"):
         checked(LENIENT, b"")
     with pytest.raises(InvalidRequest, match="the field 'marks' twice"):
         checked(MARKS, '{"marks": ["a"], "marks": ["b"]}')
 
 
-def test_a_shape_within_a_shape_is_checked_and_its_place_is_told() -> None:
+def test_a_shape_within_a_shape_is_checked_and_its_place_is_told():
     with pytest.raises(InvalidRequest, match=r"^/ranges/1/from must be a whole number .* not '1'$"):
         checked(SELECTION, '{"ranges": [{"from": 0, "to": 1}, {"from": "1", "to": 2}]}')
 
 
-def test_a_check_returns_what_it_was_given_and_adds_no_defaults() -> None:
+def test_a_check_returns_what_it_was_given_and_adds_no_defaults():
     limit = whole(1, 9).with_keywords(default=5)
     check = compiled(object_schema({"limit": limit, "any": ANYTHING}, []), QUERY)
     assert check({}) == {}
     assert check({"limit": 3, "any": [None]}) == {"limit": 3, "any": [None]}
 
 
-def test_the_compiler_of_schemas_is_imported_with_the_first_body() -> None:
+def test_the_compiler_of_schemas_is_imported_with_the_first_body():
     script = (
         "import sys, fanin.entry.http.validation as v\n"
         "from fanin.wire.batches import ADD_ITEMS\n"
@@ -156,7 +156,7 @@ def refusal(
         (METADATA, [], "an object, not an array"),
     ],
 )
-def test_what_was_expected_and_what_came(kind: JsonType[Any], value: Any, says: str) -> None:
+def test_what_was_expected_and_what_came(kind, value, says):
     assert refusal({"it": kind}, {"it": value}) == f"/it must be {says}"
 
 
@@ -167,25 +167,25 @@ def test_what_was_expected_and_what_came(kind: JsonType[Any], value: Any, says: 
         ({"a": "", "b" * 70: ""}, "have names of at most 64 characters, not of 70"),
     ],
 )
-def test_a_map_that_is_too_large(value: Any, says: str) -> None:
+def test_a_map_that_is_too_large(value, says):
     assert refusal({"metadata": METADATA}, {"metadata": value}) == f"/metadata must {says}"
 
 
-def test_a_quorum_may_be_a_number_or_a_share() -> None:
+def test_a_quorum_may_be_a_number_or_a_share():
     kind = SCATTER.definition["properties"]["quorum"]
     assert refusal({"quorum": JsonType(kind)}, {"quorum": 0}) == (
         "/quorum must be a number above 0 and at most 100000 or null, not 0"
     )
 
 
-def test_fields_that_are_missing_are_named() -> None:
+def test_fields_that_are_missing_are_named():
     kinds = {"a": TEXT, "b": TEXT, "c": TEXT}
     assert refusal(kinds, {"b": ""}, required=["a", "b"]) == "the body must have the field 'a'"
     assert refusal(kinds, {}, required=["a", "b"]) == "the body must have the fields 'a', 'b'"
     assert refusal(kinds, {}, QUERY, required=["a"]) == "the query must have the parameter 'a'"
 
 
-def test_unknown_fields_are_named_and_those_that_there_are() -> None:
+def test_unknown_fields_are_named_and_those_that_there_are():
     kinds = {"a": TEXT, "b": TEXT}
     assert refusal(kinds, {"A": 1}) == "the body has the unknown field 'A'; known are a, b"
     assert refusal(kinds, {"A": 1}, QUERY) == "the query has the unknown parameter 'A'; known are a, b"
@@ -198,12 +198,12 @@ def test_unknown_fields_are_named_and_those_that_there_are() -> None:
     )
 
 
-def test_the_whole_of_a_part_has_a_name() -> None:
+def test_the_whole_of_a_part_has_a_name():
     with pytest.raises(InvalidRequest, match=r"^the body must be an object, not null$"):
         compiled(object_schema({}, []), BODY)(None)
 
 
-def test_parameters_and_headers_are_named_as_such() -> None:
+def test_parameters_and_headers_are_named_as_such():
     assert refusal({"limit": whole(1, 9)}, {"limit": "x"}, QUERY).startswith("parameter 'limit' must be a ")
     assert refusal({"Key": text(1)}, {"Key": "ab"}, HEADERS).startswith("header 'Key' must be text of ")
 
@@ -212,19 +212,19 @@ def test_parameters_and_headers_are_named_as_such() -> None:
     ("name", "pointer"),
     [("plain", "plain"), ("a/b~c", "a~1b~0c"), ("{x}", "{x}"), ("é\n", "é\n")],
 )
-def test_a_place_is_a_json_pointer(name: str, pointer: str) -> None:
+def test_a_place_is_a_json_pointer(name, pointer):
     says = refusal({"metadata": METADATA}, {"metadata": {name: 1}})
     assert says == f"/metadata/{pointer} must be text of at most 256 characters, not 1"
 
 
 @given(name=st.text(max_size=2_000), value=st.integers() | st.floats(allow_nan=False) | st.lists(st.none()))
-def test_what_came_makes_no_long_answer(name: str, value: Any) -> None:
+def test_what_came_makes_no_long_answer(name, value):
     says = Mismatch("type", {"type": "string"}, value, ("metadata", name)).within(BODY)
     assert len(says) < 300
     assert says.startswith("/metadata/")
 
 
-def test_names_that_are_not_of_their_pattern_are_shown_with_it() -> None:
+def test_names_that_are_not_of_their_pattern_are_shown_with_it():
     kind = whole_map(0, 9, names="[a-z]+")
     assert refusal({"it": kind}, {"it": {"rows": 1, "Rows": 2}}) == (
         "/it must have names that match ^[a-z]+$, not name 'Rows'"

@@ -72,14 +72,14 @@ def service(dispatcher: Dispatcher, agenda: Agenda) -> Service:
     return dispatcher.after_each_call(Service(agenda))
 
 
-def test_what_follows_from_a_call_is_run_after_it(service: Service) -> None:
+def test_what_follows_from_a_call_is_run_after_it(service):
     done: list[str] = []
     assert service.later(0, lambda: done.append("a")) == "noted"
     assert done == ["a"]
     assert service.later.__doc__ == "Say that it was noted."
 
 
-def test_what_was_due_is_run_before_a_call(service: Service, clock: StandingClock) -> None:
+def test_what_was_due_is_run_before_a_call(service, clock):
     done: list[str] = []
     service.later(1_000, lambda: done.append("earlier"))
     clock.advance(1_000)
@@ -87,13 +87,13 @@ def test_what_was_due_is_run_before_a_call(service: Service, clock: StandingCloc
     assert done == ["earlier", "this"]
 
 
-def test_a_call_within_a_call_runs_nothing_before_the_outer_one_is_through(service: Service) -> None:
+def test_a_call_within_a_call_runs_nothing_before_the_outer_one_is_through(service):
     pending: list[int] = []
     service.all(lambda: pending.append(len(service.agenda.work)), lambda: None)
     assert pending == [1]  # when the first ran, the second was there
 
 
-def test_work_that_makes_more_is_not_nested(service: Service) -> None:
+def test_work_that_makes_more_is_not_nested(service):
     depth, deepest = [0], [0]
 
     def work(left: int) -> None:
@@ -127,7 +127,7 @@ def test_a_wait_ends_early_when_it_is_ready(dispatcher, agenda, clock):
     assert clock.now() == 1_000
 
 
-def test_work_may_wait_for_other_work(dispatcher: Dispatcher, service: Service, clock: StandingClock) -> None:
+def test_work_may_wait_for_other_work(dispatcher, service, clock):
     done: list[str] = []
 
     def waiting() -> None:
@@ -155,7 +155,7 @@ def test_work_that_waits_for_its_own_threads_does_not_wait_for_ever(dispatcher, 
     assert sorted(done) == list(range(8))
 
 
-def test_one_thread_at_a_time_runs_work_and_the_others_leave_theirs_to_it(service: Service) -> None:
+def test_one_thread_at_a_time_runs_work_and_the_others_leave_theirs_to_it(service):
     # Given work that goes on while another thread makes a call
     inside, go_on = threading.Event(), threading.Event()
     threads: list[str] = []
@@ -177,7 +177,7 @@ def test_one_thread_at_a_time_runs_work_and_the_others_leave_theirs_to_it(servic
     assert threads == ["first", "first"]
 
 
-def test_an_error_of_the_work_ends_the_call_and_the_rest_is_run_by_the_next(service: Service) -> None:
+def test_an_error_of_the_work_ends_the_call_and_the_rest_is_run_by_the_next(service):
     done: list[str] = []
 
     def fail() -> None:
@@ -190,7 +190,7 @@ def test_an_error_of_the_work_ends_the_call_and_the_rest_is_run_by_the_next(serv
     assert done == ["rest", "next"]
 
 
-def test_time_does_not_pass_while_another_thread_works(clock: StandingClock, dispatcher: Dispatcher) -> None:
+def test_time_does_not_pass_while_another_thread_works(clock, dispatcher):
     # Given a thread within a call
     began, finish, seen = threading.Event(), threading.Event(), list[int]()
 

@@ -46,7 +46,7 @@ def exhaust(source: EventSource) -> None:
         pass
 
 
-def test_messages_come_in_tens_and_are_gone_once_handled(store: QueueStore, queue: Queue) -> None:
+def test_messages_come_in_tens_and_are_gone_once_handled(store, queue):
     for n in range(12):
         queue.send(f"{n}", {})
     handler = Handler()
@@ -55,7 +55,7 @@ def test_messages_come_in_tens_and_are_gone_once_handled(store: QueueStore, queu
     assert queue.counts() == (0, 0, 0)
 
 
-def test_a_record_is_read_by_the_library(store: QueueStore, queue: Queue) -> None:
+def test_a_record_is_read_by_the_library(store, queue):
     attributes = {
         "fanin-item": {"DataType": "String", "StringValue": "1:a:0"},
         "raw": {"DataType": "Binary", "BinaryValue": b"\xff"},
@@ -69,7 +69,7 @@ def test_a_record_is_read_by_the_library(store: QueueStore, queue: Queue) -> Non
     assert records[0]["eventSourceARN"] == queue.arn
 
 
-def test_only_what_is_reported_comes_again(store: QueueStore, queue: Queue, clock: FixedClock) -> None:
+def test_only_what_is_reported_comes_again(store, queue, clock):
     for n in range(3):
         queue.send(f"{n}", {})
     handler = Handler(
@@ -142,7 +142,7 @@ def test_messages_that_are_dead_by_now_are_work_too(store, queue, clock):
     assert buried.bodies == [["a"]]
 
 
-def test_each_reports_those_that_failed() -> None:
+def test_each_reports_those_that_failed():
     def handle(message: Any) -> None:
         if message["messageId"] == "m1":
             raise ValueError
@@ -154,7 +154,7 @@ def test_each_reports_those_that_failed() -> None:
 ARN = "arn:aws:sqs:memory:000000000000:work"
 
 
-def test_a_queue_has_the_functions_that_consume_it() -> None:
+def test_a_queue_has_the_functions_that_consume_it():
     mappings = InMemoryLambda()
 
     def importer(_event: object, _context: object) -> None: ...

@@ -59,7 +59,7 @@ def message(body: Any = "x", item: str | None = None, **attributes: str) -> dict
     }
 
 
-def test_a_job_of_a_scatter_that_is_gone_is_done(functions: Functions) -> None:
+def test_a_job_of_a_scatter_that_is_gone_is_done(functions):
     functions.scatter(message({"batch_id": 7, "chunk": 0, "wave": 0}))
     functions.scatter(message({"batch_id": 7, "chunk": None, "wave": 0}))
 

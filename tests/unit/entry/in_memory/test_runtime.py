@@ -41,7 +41,7 @@ def make_queue(runtime: Runtime, name: str = "rows", *, channel: bool = False, *
 
 
 class TestCalls:
-    def test_what_follows_is_done_before_the_call_returns(self, runtime: Runtime) -> None:
+    def test_what_follows_is_done_before_the_call_returns(self, runtime):
         ledger = runtime.services.ledger
         parent = ledger.open(OpenBatch())
         group = ledger.add(parent.batch_id, 1)
@@ -51,7 +51,7 @@ class TestCalls:
         assert told(runtime) == ["Batch Completed"] * 2
         assert ledger.status(parent.batch_id).batch.state is State.COMPLETE
 
-    def test_what_follows_is_done_though_the_call_fails(self, runtime: Runtime) -> None:
+    def test_what_follows_is_done_though_the_call_fails(self, runtime):
         ledger = runtime.services.ledger
         batch = ledger.open(OpenBatch())
 
@@ -75,7 +75,7 @@ class TestTime:
         assert (row.state, row.ended_at) == (State.TIMED_OUT, start + 1_000)
         assert clock.now() == start + 2 * HOUR_MS
 
-    def test_the_reaper_comes_every_five_minutes(self, runtime: Runtime, clock: StandingClock) -> None:
+    def test_the_reaper_comes_every_five_minutes(self, runtime, clock):
         start = clock.now()
         batch = runtime.services.ledger.open(OpenBatch(idle_ttl=60))
         runtime.wait(299)
@@ -85,7 +85,7 @@ class TestTime:
         row = runtime.services.ledger.status(batch.batch_id).batch
         assert row.ended_at == start + 300_000
 
-    def test_the_registrar_drops_who_is_over_and_whose_queue_is_gone(self, runtime: Runtime) -> None:
+    def test_the_registrar_drops_who_is_over_and_whose_queue_is_gone(self, runtime):
         directory = runtime.services.directory
         here, gone = make_queue(runtime, "here", channel=True), make_queue(runtime, "gone", channel=True)
         directory.register(Register("cars", "late", here, lease=60))
@@ -95,7 +95,7 @@ class TestTime:
         reasons = {event.detail["name"]: event.detail["reason"] for event in runtime.bus.told[2:]}
         assert reasons == {"late": "lease over", "gone": "queue gone"}
 
-    def test_a_year_passes_fast(self, runtime: Runtime, clock: StandingClock) -> None:
+    def test_a_year_passes_fast(self, runtime, clock):
         runs: list[str] = []
         runtime.on_call = lambda call, _moment: runs.append(call)
         begun, start = time.monotonic(), clock.now()
@@ -115,7 +115,7 @@ class TestTime:
 
 
 class TestFunctionsThatFail:
-    def test_an_event_whose_answer_was_lost_is_told_twice_with_one_id(self, runtime: Runtime) -> None:
+    def test_an_event_whose_answer_was_lost_is_told_twice_with_one_id(self, runtime):
         failures = iter([True])
 
         def lost(call: str, moment: str) -> None:
@@ -126,7 +126,7 @@ class TestFunctionsThatFail:
         batch = runtime.services.ledger.cancel(runtime.services.ledger.open(OpenBatch()).batch_id)
         assert [event.id for event in runtime.bus.told] == [f"{batch.batch_id}.cancelled"] * 2
 
-    def test_one_that_fails_for_ever_leaves_a_dead_letter(self, runtime: Runtime) -> None:
+    def test_one_that_fails_for_ever_leaves_a_dead_letter(self, runtime):
         def outage(call: str, _moment: str) -> None:
             if call == "events.publish":
                 raise ConnectionError
@@ -138,14 +138,14 @@ class TestFunctionsThatFail:
         assert dead.where == "notifier"
         assert dead.what[1].batch_id == batch.batch_id  # type: ignore[index]
 
-    def test_a_malformed_message_of_the_ack_queue_ends_in_its_dead_letters(self, runtime: Runtime) -> None:
+    def test_a_malformed_message_of_the_ack_queue_ends_in_its_dead_letters(self, runtime):
         runtime.sqs.send_message(QueueUrl=runtime.ack_queue_url, MessageBody="nonsense")
         runtime.wait(1)
         grave = runtime.sqs.get_queue_url(QueueName="fanin-acks-dead-letters")["QueueUrl"]
         assert runtime.sqs.receive_message(QueueUrl=grave)["Messages"][0]["Body"] == "nonsense"
 
 
-def test_threads_lose_nothing_of_what_follows(runtime: Runtime) -> None:
+def test_threads_lose_nothing_of_what_follows(runtime):
     # Given four threads whose calls all have something follow
     ledger = runtime.services.ledger
     start = threading.Barrier(4)
@@ -178,7 +178,7 @@ class TestRealTime:
         assert ledger.status(batch.batch_id).batch.state is State.TIMED_OUT
         assert told(runtime) == ["Batch Timed Out"]
 
-    def test_a_receive_gets_what_another_thread_sends_meanwhile(self, runtime: Runtime) -> None:
+    def test_a_receive_gets_what_another_thread_sends_meanwhile(self, runtime):
         url = make_queue(runtime)
 
         def later(act: Callable[[], object]) -> None:
@@ -195,7 +195,7 @@ class TestRealTime:
 # Clocks of a service in memory.
 
 
-def test_on_a_standing_clock_time_passes_at_once_and_never_back() -> None:
+def test_on_a_standing_clock_time_passes_at_once_and_never_back():
     clock = StandingClock(1_000)
     assert clock.now() == clock.now() == 1_000
     clock.pass_until(5_000)
@@ -203,7 +203,7 @@ def test_on_a_standing_clock_time_passes_at_once_and_never_back() -> None:
     assert clock.now() == 5_000
 
 
-def test_a_real_clock_sleeps_a_moment_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_clock_sleeps_a_moment_at_the_most(monkeypatch):
     slept: list[float] = []
     monkeypatch.setattr(clocks.time, "sleep", slept.append)
     clock = RealClock()
@@ -213,7 +213,7 @@ def test_a_real_clock_sleeps_a_moment_at_the_most(monkeypatch: pytest.MonkeyPatc
     assert abs(clock.now() - time.time() * 1000) < 60_000
 
 
-def test_whoever_uses_a_service_gets_the_time_in_the_units_of_the_module_time() -> None:
+def test_whoever_uses_a_service_gets_the_time_in_the_units_of_the_module_time():
     waits: list[float] = []
     clock = ServiceClock(StandingClock(1_500), waits.append)
     clock.sleep(2)

@@ -43,7 +43,7 @@ def exhaust(source: Feed[str]) -> None:
 
 
 class TestFeed:
-    def test_records_are_handed_on_in_order_and_once(self, clock: FixedClock, dead: list[Dead]) -> None:
+    def test_records_are_handed_on_in_order_and_once(self, clock, dead):
         arrivals, function = ["a", "b"], Function()
         feed = Feed("f", arrivals, function, clock, dead)
         exhaust(feed)
@@ -87,7 +87,7 @@ class TestFeed:
         assert function.seen.count("a") == 3
         assert (feed.due(), dead) == (None, [])
 
-    def test_one_that_always_fails_is_a_dead_letter(self, clock: FixedClock, dead: list[Dead]) -> None:
+    def test_one_that_always_fails_is_a_dead_letter(self, clock, dead):
         function = Function(a=99)
         feed = Feed("f", ["a"], function, clock, dead)
         exhaust(feed)
@@ -99,7 +99,7 @@ class TestFeed:
 
 
 class TestAlarms:
-    def test_they_ring_in_their_order_and_not_before(self, clock: FixedClock, dead: list[Dead]) -> None:
+    def test_they_ring_in_their_order_and_not_before(self, clock, dead):
         timers, rung = MemoryTimers(Accesses()), list[int]()
         alarms = Alarms(timers, rung.append, clock, dead)
         assert alarms.due() is None
@@ -114,7 +114,7 @@ class TestAlarms:
         assert rung == [2, 1]
         assert alarms.due() == 9_000
 
-    def test_one_whose_timer_failed_rings_again(self, clock: FixedClock, dead: list[Dead]) -> None:
+    def test_one_whose_timer_failed_rings_again(self, clock, dead):
         timers, rung = MemoryTimers(Accesses()), list[int]()
 
         def timer(batch_id: int) -> None:
@@ -130,7 +130,7 @@ class TestAlarms:
 
 
 class TestRate:
-    def test_it_calls_at_its_rate(self, clock: FixedClock) -> None:
+    def test_it_calls_at_its_rate(self, clock):
         calls: list[int] = []
         rate = Rate("r", 10, lambda: calls.append(clock.at), clock, clock.now)
         for at in range(0, 35, 5):
@@ -138,7 +138,7 @@ class TestRate:
             assert rate.run() is (at in {10, 20, 30})
         assert calls == [10, 20, 30]
 
-    def test_calls_that_were_slept_through_are_one(self, clock: FixedClock) -> None:
+    def test_calls_that_were_slept_through_are_one(self, clock):
         calls: list[int] = []
         rate = Rate("r", 10, lambda: calls.append(clock.at), clock, clock.now)
         clock.at = 47
@@ -149,7 +149,7 @@ class TestRate:
         assert calls == [47, 50]
 
     @pytest.mark.parametrize("needed", [None, 11])
-    def test_calls_that_would_find_nothing_are_left_out(self, clock: FixedClock, needed: int | None) -> None:
+    def test_calls_that_would_find_nothing_are_left_out(self, clock, needed):
         calls: list[int] = []
         rate = Rate("r", 10, lambda: calls.append(clock.at), clock, lambda: needed)
         clock.at = 10
@@ -162,7 +162,7 @@ class TestRate:
     def test_it_is_due_at_the_first_call_that_finds_something(self, clock, needed, due):
         assert Rate("r", 10, lambda: None, clock, lambda: needed).due() == due
 
-    def test_one_that_fails_is_called_the_next_time(self, clock: FixedClock) -> None:
+    def test_one_that_fails_is_called_the_next_time(self, clock):
         calls: list[int] = []
 
         def call() -> None:
@@ -205,7 +205,7 @@ def of_others(detail_type: str = "Placed", **detail: object) -> Event:
     return Event("", detail_type, detail, AT, "shop")
 
 
-def test_an_event_is_told_as_subscribers_get_it(bus: Bus) -> None:
+def test_an_event_is_told_as_subscribers_get_it(bus):
     tell(bus, Event("7.complete", "Batch Completed", {"missing": (1, 2)}, AT))
     (told,) = bus.told
     assert told.id == "7.complete"
@@ -213,7 +213,7 @@ def test_an_event_is_told_as_subscribers_get_it(bus: Bus) -> None:
     assert not bus.unrouted
 
 
-def test_an_event_without_an_id_gets_one(bus: Bus) -> None:
+def test_an_event_without_an_id_gets_one(bus):
     tell(bus, of_others(n=1))
     tell(bus, of_others(n=2))
     first, second = bus.told
@@ -221,12 +221,12 @@ def test_an_event_without_an_id_gets_one(bus: Bus) -> None:
     assert first.detail == {"n": 1}
 
 
-def test_what_is_not_json_is_refused(bus: Bus) -> None:
+def test_what_is_not_json_is_refused(bus):
     with pytest.raises(TypeError):
         bus.pass_on(of_others(at={1}))
 
 
-def test_one_that_nobody_gets_is_unrouted(bus: Bus, services: Services) -> None:
+def test_one_that_nobody_gets_is_unrouted(bus, services):
     services.routing.put(PutRoute("orders", {"detail": {"kind": ["order"]}}, "empty topic"[:5]))
     tell(bus, of_others(kind="order"))
     tell(bus, of_others(kind="note"))

@@ -66,7 +66,7 @@ def time(monkeypatch: pytest.MonkeyPatch, stack: MemoryStack) -> list[float]:
     return now
 
 
-def test_each_vehicle_is_silent_failed_or_answered(stack: MemoryStack, fleet: Fleet) -> None:
+def test_each_vehicle_is_silent_failed_or_answered(stack, fleet):
     # Given a scatter to four vehicles, of whom one failed and two replied
     batch_id = stack.tracker().scatters.start("cars-north", "report!").batch.batch_id
     fleet.deliver()
@@ -99,9 +99,7 @@ def test_each_vehicle_is_silent_failed_or_answered(stack: MemoryStack, fleet: Fl
     }
 
 
-def test_a_vehicle_that_answers_meanwhile_is_there_twice_rather_than_not_at_all(
-    stack: MemoryStack, fleet: Fleet
-) -> None:
+def test_a_vehicle_that_answers_meanwhile_is_there_twice_rather_than_not_at_all(stack, fleet):
     batch_id = stack.tracker().scatters.start("cars-north", "report!").batch.batch_id
     fleet.deliver()
     rows = read_answers(stack.tracker(), "north", batch_id)
@@ -114,9 +112,7 @@ def test_a_vehicle_that_answers_meanwhile_is_there_twice_rather_than_not_at_all(
     assert {vehicle for vehicle, _ in found} == {"n1", "n2", "n3", "n4"}
 
 
-def test_fleets_are_asked_once_however_often_the_report_runs(
-    stack: MemoryStack, fleet: Fleet, time: list[float]
-) -> None:
+def test_fleets_are_asked_once_however_often_the_report_runs(stack, fleet, time):
     # Given two fleets, one of them without vehicles
     body = {"report": OPTIONS.key, "from": "2024-03-04"}
 
@@ -133,8 +129,8 @@ def test_fleets_are_asked_once_however_often_the_report_runs(
 
 
 def test_vehicles_that_do_not_answer_are_asked_again_as_often_as_the_options_say(
-    stack: MemoryStack, fleet: Fleet, time: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    stack, fleet, time, monkeypatch
+):
     # Given messages that are sent while the driver sleeps
     go_on = asking.time.sleep
 
@@ -151,9 +147,7 @@ def test_vehicles_that_do_not_answer_are_asked_again_as_often_as_the_options_say
     assert time[0] == pytest.approx(2 * OPTIONS.timeout, abs=2 * asking.POLL)
 
 
-def test_the_message_says_what_is_asked_and_of_which_fleet(
-    stack: MemoryStack, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_message_says_what_is_asked_and_of_which_fleet(stack, fleet, monkeypatch):
     # Given vehicles that answer as soon as the driver looks away
     def sleep(_: float) -> None:
         fleet.deliver()
@@ -171,9 +165,7 @@ def test_the_message_says_what_is_asked_and_of_which_fleet(
     assert message.attributes[names.ATTRIBUTE_CORRELATION] == "2024-W10/north"
 
 
-def test_a_scatter_that_does_not_end_is_given_up_and_not_ready(
-    stack: MemoryStack, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scatter_that_does_not_end_is_given_up_and_not_ready(stack, fleet, monkeypatch):
     # Given a stack whose alarms do not ring
     now = [0.0]
     monkeypatch.setattr(asking.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))

@@ -71,7 +71,7 @@ class Read(HTMLParser):
         self.text += data
 
 
-def test_names_of_fleets_do_no_harm(report: Report) -> None:
+def test_names_of_fleets_do_no_harm(report):
     # Given a fleet whose name is a script, when the page is made
     made = render_page(report)
     read = Read(made)
@@ -91,13 +91,13 @@ def test_names_of_fleets_do_no_harm(report: Report) -> None:
     assert EVIL in read.text
 
 
-def test_the_same_report_is_the_same_page(report: Report) -> None:
+def test_the_same_report_is_the_same_page(report):
     # Given a report, when its page is made twice, then a re-run leaves the same file, byte by byte
     assert render_page(report) == render_page(replace(report))
     assert "2026" not in render_page(report)  # the day it was drawn
 
 
-def test_a_page_without_anything_is_a_page(report: Report) -> None:
+def test_a_page_without_anything_is_a_page(report):
     # Given a report of nothing
     nothing = dict.fromkeys(report.total, 0) | {
         "utilisation": None,

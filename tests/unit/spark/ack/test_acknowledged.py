@@ -15,22 +15,22 @@ def done(**changes: Any) -> Acknowledged:
     return Acknowledged(**values)
 
 
-def test_a_run_is_well_if_every_row_is_accounted_for() -> None:
+def test_a_run_is_well_if_every_row_is_accounted_for():
     assert done().ok
     assert not done(rows=13).ok
     assert done(rows=13).summary()["detail"].startswith("13 rows were read, and 12 are accounted for")
 
 
-def test_the_summary_is_json_with_acks_for_each_write() -> None:
+def test_the_summary_is_json_with_acks_for_each_write():
     summary = json.loads(json.dumps(done(writes=4, completed=1).summary()))
     assert (summary["ok"], summary["acks_per_write"], summary["completed"]) == (True, 2.25, 1)
 
 
-def test_a_run_that_wrote_nothing_has_no_acks_per_write() -> None:
+def test_a_run_that_wrote_nothing_has_no_acks_per_write():
     assert done().summary()["acks_per_write"] is None
 
 
-def test_the_page_explains_each_field_of_the_summary() -> None:
+def test_the_page_explains_each_field_of_the_summary():
     # Given the fields of the table, and those that every job adds or that are those of its arguments
     (table,) = re.findall(r"\n## Summary\n\n.*\n\n((?:\|.*\n)+)", PAGE.read_text())
     explained = {name for row in table.splitlines()[2:] for name in re.findall("`(.*?)`", row.split("|")[1])}

@@ -108,9 +108,7 @@ def some_items(draw: st.DrawFn, longest: int = 4_200) -> list[tuple[int, int]]:
 
 @settings(max_examples=20)
 @given(chosen=some_items(), bad=st.lists(st.sampled_from(list(BAD_IDS)), max_size=8), seed=st.randoms())
-def test_ids_become_the_minimal_cover_and_rejects(
-    chosen: list[tuple[int, int]], bad: list[str | None], seed: Any
-) -> None:
+def test_ids_become_the_minimal_cover_and_rejects(chosen, bad, seed):
     # Given ids in any order, some repeated, some not ours, over three tasks
     values = [ids_of(ROWS[batch_id], ordinal) for batch_id, ordinal in chosen] + bad
     seed.shuffle(values)
@@ -138,7 +136,7 @@ def test_ids_become_the_minimal_cover_and_rejects(
 @given(
     chosen=some_items(), extra=st.lists(st.sampled_from([(7, -1), (7, 9_000), (8, 0), (-3, 5)]), max_size=4)
 )
-def test_ordinals_become_the_same(chosen: list[tuple[int, int]], extra: list[tuple[int, int]]) -> None:
+def test_ordinals_become_the_same(chosen, extra):
     # Given rows of batches and ordinals, with nulls and a row whose ordinal is not a number
     schema = InputSchema(by_id=False)
     pairs = [*chosen, *extra]
@@ -167,7 +165,7 @@ def test_ordinals_become_the_same(chosen: list[tuple[int, int]], extra: list[tup
     assert rows == len(pairs) + 3
 
 
-def test_a_range_has_the_cover_that_the_tree_gives_it() -> None:
+def test_a_range_has_the_cover_that_the_tree_gives_it():
     # Given a contiguous range, in order
     schema = InputSchema(by_id=False, batch_id=9)
     start, stop = 1_000, 299_999
@@ -181,7 +179,7 @@ def test_a_range_has_the_cover_that_the_tree_gives_it() -> None:
     assert rows == stop - start + 2
 
 
-def test_the_highest_ordinal_of_all_does_not_keep_a_batch_from_being_read_again() -> None:
+def test_the_highest_ordinal_of_all_does_not_keep_a_batch_from_being_read_again():
     # Given a task that has read two batches, of which one grows
     schema, source = InputSchema(by_id=False), Growing((batch(7, 10), batch(9, 10)))
     first = pa.RecordBatch.from_pydict({"batch_id": [7, 9], "ordinal": [0, 0]})
@@ -200,7 +198,7 @@ def test_the_highest_ordinal_of_all_does_not_keep_a_batch_from_being_read_again(
     assert rejects == {(schema.row_json(7, most), "foreign"): 1}
 
 
-def test_an_item_that_failed_is_not_acknowledged_too() -> None:
+def test_an_item_that_failed_is_not_acknowledged_too():
     # Given a whole word acknowledged, of which one item has also failed
     schema = InputSchema(by_id=True)
     values = [ids_of(BATCHES[1], n) for n in range(64)]
@@ -215,7 +213,7 @@ def test_an_item_that_failed_is_not_acknowledged_too() -> None:
     assert rejects == {(values[63], "duplicate"): 1}
 
 
-def test_keys_without_number_do_not_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_without_number_do_not_stay_in_memory(monkeypatch):
     # Given room for three groups, and ten of one item each, twice
     monkeypatch.setattr("fanin.spark.ack.coalescer._KEYS", 3)
     schema = InputSchema(by_id=True)
@@ -233,23 +231,23 @@ def ordinals_of(*values: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"ordinal": pa.array(values, pa.int64())})
 
 
-def test_pages_are_joined_until_there_are_enough_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_joined_until_there_are_enough_rows(monkeypatch):
     monkeypatch.setattr("fanin.spark.ack.coalescer._CHUNK", 4)
     records = [ordinals_of(1, 2), ordinals_of(), ordinals_of(3), ordinals_of(4, 5), ordinals_of(6)]
 
     assert [chunk.column(0).to_pylist() for chunk in chunks(records)] == [[1, 2, 3, 4, 5], [6]]
 
 
-def test_no_rows_are_no_chunks() -> None:
+def test_no_rows_are_no_chunks():
     assert list(chunks([ordinals_of(), ordinals_of()])) == []
 
 
-def test_a_task_without_rows_says_that_it_read_none() -> None:
+def test_a_task_without_rows_says_that_it_read_none():
     task = coalesce_task(Given((batch(7, 9),)), InputSchema(by_id=False, batch_id=7))
     assert [row["rows"] for row in rows_of(task([]))] == [0]
 
 
-def test_a_repeat_is_shown_under_the_id_that_it_came_with() -> None:
+def test_a_repeat_is_shown_under_the_id_that_it_came_with():
     # Given the same item under the ids of two groups, in two tasks
     first, second = (f"{block(BATCHES[0], start, 100).prefix}:{70 - start}" for start in (0, 50))
     shares = [[pa.RecordBatch.from_pydict({"item": [item]})] for item in (first, second)]
@@ -261,7 +259,7 @@ def test_a_repeat_is_shown_under_the_id_that_it_came_with() -> None:
 
 
 @pytest.mark.parametrize(("items", "level"), [(64**3, 2), (64**3 + 1, 3)])
-def test_a_whole_window_is_lifted_to_the_root_and_no_further(items: int, level: int) -> None:
+def test_a_whole_window_is_lifted_to_the_root_and_no_further(items, level):
     source, schema = Given((batch(21, items),)), InputSchema(by_id=False, batch_id=21)
 
     marks, _, _ = merged(list(coalesce_task(source, schema)([ordinals_of(*range(64**3))])), schema, source)

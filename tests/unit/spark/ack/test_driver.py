@@ -30,16 +30,14 @@ NOTHING: Any = None
         ({}, r"rows must be a DataFrame, or a Dataset, .* not None"),
     ],
 )
-def test_arguments_that_mean_nothing_are_refused_before_anything_is_read(
-    wrong: dict[str, Any], why: str
-) -> None:
+def test_arguments_that_mean_nothing_are_refused_before_anything_is_read(wrong, why):
     with pytest.raises(InvalidRequest, match=why):
         acknowledge(NOTHING, NOTHING, **{"work": "/nowhere", **wrong})
     with pytest.raises(InvalidRequest, match=why):
         forecast(NOTHING, NOTHING, **{"work": "/nowhere", **wrong})
 
 
-def test_numbers_and_limits_are_taken_as_people_have_them() -> None:
+def test_numbers_and_limits_are_taken_as_people_have_them():
     assert [whole("batch_id", given) for given in (7, "7", np.int64(7))] == [7, 7, 7]
     assert check_rate("4e3") == 4_000.0
     given = [RejectLimit.of(limit) for limit in (5, "5", np.int32(5), "2.5%", None)]
@@ -59,17 +57,17 @@ def test_numbers_and_limits_are_taken_as_people_have_them() -> None:
         (10_000, 4_096, 10),
     ],
 )
-def test_tasks_follow_the_words(words: int, most: int, tasks: int) -> None:
+def test_tasks_follow_the_words(words, most, tasks):
     share = share_writes(words, most, None)
     assert (share.tasks, share.writes_per_second) == (tasks, None)
 
 
-def test_a_rate_is_divided_among_the_tasks_that_run_at_a_time() -> None:
+def test_a_rate_is_divided_among_the_tasks_that_run_at_a_time():
     share = share_writes(1_000_000, 8, 4_000)
     assert (share.tasks, share.writes_per_second) == (40, 500)
 
 
-def test_a_low_rate_lets_few_tasks_run_and_none_is_too_slow() -> None:
+def test_a_low_rate_lets_few_tasks_run_and_none_is_too_slow():
     # Given a cluster that could run 4,096 tasks, and 1,000 writes a second: 5 tasks of 200
     share = share_writes(134_217_728, 4_096, 1_000)
     assert (share.tasks, share.writes_per_second) == (5, 200)
@@ -78,21 +76,21 @@ def test_a_low_rate_lets_few_tasks_run_and_none_is_too_slow() -> None:
     assert (share.tasks, share.writes_per_second) == (1, 10)
 
 
-def test_a_cluster_that_does_not_say_how_far_it_grows_reaches_a_rate_with_few_cores() -> None:
+def test_a_cluster_that_does_not_say_how_far_it_grows_reaches_a_rate_with_few_cores():
     # Given Spark's default, without maxExecutors, on 60 cores
     share = share_writes(134_217_728, 4_096, 10_000)
     assert share.writes_per_second is not None
     assert min(60, share.tasks) * share.writes_per_second == 10_000
 
 
-def test_failures_have_tasks_of_their_own() -> None:
+def test_failures_have_tasks_of_their_own():
     share = share_writes(1_000_000, 8, None)
     assert [share.tasks_for(failures) for failures in (1, 1_000, 2_500, 1_000_000)] == [1, 1, 3, 8]
 
 
 @pytest.mark.parametrize("words", [0, 500, 1_000_000])
 @pytest.mark.parametrize("rate", [10, 100, 1_000, 100_000])
-def test_failures_keep_to_the_rate_of_all_tasks_together(words: int, rate: float) -> None:
+def test_failures_keep_to_the_rate_of_all_tasks_together(words, rate):
     # Given few words or many, and very many failures
     share = share_writes(words, 8, rate)
 

@@ -27,7 +27,7 @@ def record(ordinals: list[int]) -> ArrowBatches:
     return pa.RecordBatch.from_pydict({"ordinal": pa.array(ordinals, pa.int64())})
 
 
-def test_a_task_stops_reading_where_there_are_too_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_stops_reading_where_there_are_too_many_rows(monkeypatch):
     monkeypatch.setattr("fanin.spark.ack.coalescer._CHUNK", 1)
 
     def records():
@@ -39,7 +39,7 @@ def test_a_task_stops_reading_where_there_are_too_many_rows(monkeypatch: pytest.
     assert [row["rows"] for row in rows if row["rows"] is not None] == [3]
 
 
-def test_few_words_are_written_in_the_order_of_the_words_above() -> None:
+def test_few_words_are_written_in_the_order_of_the_words_above():
     # Given a whole window of a batch, and single items
     chosen = [*range(262_144), *range(262_200, 300_000, 3)]
     pages = list(coalesce_task(GIVEN, ORDINALS)([record(chosen)]))
@@ -55,7 +55,7 @@ def test_few_words_are_written_in_the_order_of_the_words_above() -> None:
     assert unsigned == minimal(set(chosen), 3)
 
 
-def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch):
     # Given a row to mark, and one that is left out
     left_out = {"value": "x", "reason": "malformed", "detail": "why"}
     found = coalescing.Few(2, [left_out])
@@ -74,7 +74,7 @@ def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch: pytest
         )
 
 
-def test_the_batches_of_all_items_are_read_at_once() -> None:
+def test_the_batches_of_all_items_are_read_at_once():
     # Given an item of each of many batches
     rows = [batch(number, 100) for number in range(1, 301)]
     given = Given(tuple(rows))

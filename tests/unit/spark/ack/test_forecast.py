@@ -22,7 +22,7 @@ def made_of(
     return forecast_of(0, found(words), region=region, table=table, per_second=rate)
 
 
-def test_half_of_eight_billion_items_takes_an_hour_at_the_quota() -> None:
+def test_half_of_eight_billion_items_takes_an_hour_at_the_quota():
     # Given 2^33 items, of which every second is done: each word is written, and none above
     made = made_of(2**27, STEADY)
 
@@ -33,7 +33,7 @@ def test_half_of_eight_billion_items_takes_an_hour_at_the_quota() -> None:
     assert made.summary()["ok"]
 
 
-def test_a_new_table_takes_its_time_to_grow() -> None:
+def test_a_new_table_takes_its_time_to_grow():
     # Given a table that takes 4,000 writes a second, and twice as many after each half hour
     made = made_of(2**27, NEW)
 
@@ -46,7 +46,7 @@ def test_a_new_table_takes_its_time_to_grow() -> None:
     assert made_of(7_200_000 + 12_600_000, NEW, rate=7_000).hours == pytest.approx(1)
 
 
-def test_a_run_is_not_faster_than_its_table() -> None:
+def test_a_run_is_not_faster_than_its_table():
     made = made_of(3_600, Throughput(100, 100), rate=5_000)
     assert made.writes_per_second == 100
     assert made.hours == pytest.approx(0.01)
@@ -60,12 +60,12 @@ def test_a_run_is_not_faster_than_its_table() -> None:
         ("sa-east-1", 0.625, "us-east-1", True),
     ],
 )
-def test_the_forecast_says_whose_price_it_takes(region: str, dollars: float, of: str, assumed: bool) -> None:
+def test_the_forecast_says_whose_price_it_takes(region, dollars, of, assumed):
     told = made_of(1_000_000, STEADY, region=region).summary()
     assert (told["dollars"], told["price_region"], told["price_assumed"]) == (dollars, of, assumed)
 
 
-def test_failures_cost_their_bits_their_notes_and_their_messages() -> None:
+def test_failures_cost_their_bits_their_notes_and_their_messages():
     run = found(10, 60, null=1)
     made = forecast_of(2, run, region="us-east-1", table=STEADY, per_second=3_600)
 
@@ -119,6 +119,6 @@ WARMED: Final = {"WarmThroughput": {"ReadUnitsPerSecond": 12_000, "WriteUnitsPer
         (None, QUOTA, WARM),
     ],
 )
-def test_a_table_takes_what_it_says_or_the_quota(described: Any, limit: float, warm: float) -> None:
+def test_a_table_takes_what_it_says_or_the_quota(described, limit, warm):
     service: Any = Describing(described)
     assert throughput_of_table(service) == Throughput(limit, warm)

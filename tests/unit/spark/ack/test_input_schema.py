@@ -42,13 +42,13 @@ def test_columns_say_how_items_are_named(columns, batch_id, schema, named_by):
     assert (found, found.columns) == (schema, named_by)
 
 
-def test_the_refusal_says_how_items_are_named_and_the_columns_that_there_are() -> None:
+def test_the_refusal_says_how_items_are_named_and_the_columns_that_there_are():
     told = r"in a column item, .*\(--batch, in Python batch_id\); the input has: id, ordinal$"
     with pytest.raises(InvalidRequest, match=told):
         InputSchema.of([LINE, PROBLEM, "ordinal", "id"])
 
 
-def test_a_batch_without_ordinals_is_refused_and_ids_need_none() -> None:
+def test_a_batch_without_ordinals_is_refused_and_ids_need_none():
     with pytest.raises(InvalidRequest, match=r"the input has: item\. Where .* leave out the batch"):
         InputSchema.of(["item"], 7)
 
@@ -62,7 +62,7 @@ def types(**columns: DataType) -> StructType:
     [ArrayType(LongType()), types(a=LongType()), BooleanType(), DateType(), TimestampType(), BinaryType()],
     ids=DataType.simpleString,
 )
-def test_a_column_of_a_type_that_names_no_items_is_refused(kind: DataType) -> None:
+def test_a_column_of_a_type_that_names_no_items_is_refused(kind):
     # Given input of which one column that names items has such a type
     for name, expected in (
         ("item", "item ids are text"),
@@ -78,7 +78,7 @@ def test_a_column_of_a_type_that_names_no_items_is_refused(kind: DataType) -> No
             schema.check_types(columns)
 
 
-def test_numbers_are_not_item_ids() -> None:
+def test_numbers_are_not_item_ids():
     with pytest.raises(InvalidRequest, match="the column item has the type bigint, and item ids are text"):
         InputSchema(by_id=True).check_types(types(item=LongType()))
 
@@ -93,12 +93,10 @@ def test_numbers_are_not_item_ids() -> None:
         (InputSchema(by_id=False, batch_id=7), types(ordinal=ShortType(), batch_id=DateType())),
     ],
 )
-def test_types_that_can_name_items_are_taken_and_other_columns_do_not_count(
-    schema: InputSchema, columns: StructType
-) -> None:
+def test_types_that_can_name_items_are_taken_and_other_columns_do_not_count(schema, columns):
     schema.check_types(columns)
 
 
-def test_a_row_is_shown_with_the_columns_of_the_input() -> None:
+def test_a_row_is_shown_with_the_columns_of_the_input():
     assert json.loads(InputSchema(by_id=False).row_json(7, None)) == {"batch_id": 7, "ordinal": None}
     assert json.loads(InputSchema(by_id=False, batch_id=7).row_json(7, 3)) == {"ordinal": 3}

@@ -9,7 +9,6 @@ from fanin.domain.ids import MAX_BATCH_ID, Block
 from fanin.spark.ack.issued import IssuedItems, Refused, StoredBatches
 from fanin.spark.runtime.rejects import Reason
 from tests.spark.given import batch, block
-from tests.unit.spark.conftest import MemoryStack
 
 BATCH = batch(7, 5_000)
 GONE = batch(9, 10, expires_at=1)
@@ -41,16 +40,14 @@ def issued(reader: Reader) -> IssuedItems:
     return IssuedItems(reader)
 
 
-def test_each_prefix_and_each_batch_is_looked_up_once(issued: IssuedItems, reader: Reader) -> None:
+def test_each_prefix_and_each_batch_is_looked_up_once(issued, reader):
     prefixes = [block(BATCH, n, 1).prefix for n in range(3)]
     for _ in range(2):
         issued.blocks([*prefixes, *prefixes])
     assert reader.reads == [[7]]
 
 
-def test_a_batch_is_read_again_when_the_input_names_items_beyond_it(
-    issued: IssuedItems, reader: Reader
-) -> None:
+def test_a_batch_is_read_again_when_the_input_names_items_beyond_it(issued, reader):
     # Given a batch that was read, and has grown since
     assert issued.sizes({7: 5_000}) == {7: 5_000}
     reader.rows[7] = batch(7, 6_000)
@@ -61,20 +58,18 @@ def test_a_batch_is_read_again_when_the_input_names_items_beyond_it(
     assert reader.reads == [[7], [7]]
 
 
-def test_numbers_that_cannot_be_batches_are_never_read(issued: IssuedItems, reader: Reader) -> None:
+def test_numbers_that_cannot_be_batches_are_never_read(issued, reader):
     found = issued.sizes({-3: 1, MAX_BATCH_ID + 1: 1})
     assert all(isinstance(one, Refused) and one.reason is Reason.FOREIGN for one in found.values())
     assert reader.reads == [[]]
 
 
-def test_the_root_is_that_of_the_items_there_are(issued: IssuedItems) -> None:
+def test_the_root_is_that_of_the_items_there_are(issued):
     assert issued.top_levels([7])[7] == 2
     assert issued.top_levels([8])[8] == 0
 
 
-def test_what_is_remembered_is_bounded(
-    issued: IssuedItems, reader: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_remembered_is_bounded(issued, reader, monkeypatch):
     # Given room for two prefixes
     monkeypatch.setattr("fanin.spark.ack.issued._MOST", 2)
     blocks: list[Block] = [block(BATCH, n, 1) for n in range(10)]
@@ -85,7 +80,7 @@ def test_what_is_remembered_is_bounded(
     assert len(issued._found) <= 2
 
 
-def test_stored_batches_are_those_of_the_stack(stack: MemoryStack) -> None:
+def test_stored_batches_are_those_of_the_stack(stack):
     row = stack.ledger().open(OpenBatch())
     stored = StoredBatches(stack)  # type: ignore[arg-type]
 
@@ -93,7 +88,7 @@ def test_stored_batches_are_those_of_the_stack(stack: MemoryStack) -> None:
     assert stored.now() == stack.memory.clock.now()
 
 
-def test_items_of_a_batch_with_totals_are_marked_on_level_0(reader: Reader) -> None:
+def test_items_of_a_batch_with_totals_are_marked_on_level_0(reader):
     reader.rows[13] = batch(13, 5_000, totals={"rows": 0, "cents": 0})
     issued = IssuedItems(reader)
 

@@ -50,7 +50,7 @@ def results(calls: Iterator[list[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(NAMES, row, strict=True)) for rows in calls for row in rows]
 
 
-def test_marks_clear_their_bits_and_the_batch_completes(ledger: LedgerService) -> None:
+def test_marks_clear_their_bits_and_the_batch_completes(ledger):
     # Given the cover of all items of a batch, bit 63 among them
     batch, _ = opened(ledger, 5_000)
     cover = list(Tree().cover(0, 5_000, 5_000))
@@ -61,7 +61,7 @@ def test_marks_clear_their_bits_and_the_batch_completes(ledger: LedgerService) -
     assert ledger.status(batch.batch_id).batch.state is State.COMPLETE
 
 
-def test_a_store_that_refuses_a_fifth_is_written_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_refuses_a_fifth_is_written_to_the_end(monkeypatch):
     # Given a table that refuses a fifth of all writes, of words and of batches
     drawn, waits = random.Random(7), list[float]()  # noqa: S311
 
@@ -87,9 +87,7 @@ def test_a_store_that_refuses_a_fifth_is_written_to_the_end(monkeypatch: pytest.
     assert memory.accesses.refused["words.clear"] <= 2
 
 
-def test_a_store_that_refuses_slowly_ends_the_task_too(
-    ledger: LedgerService, memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_refuses_slowly_ends_the_task_too(ledger, memory, monkeypatch):
     # Given a connection that waits ten minutes by itself before it reports a refusal
     now = 0.0
 
@@ -110,7 +108,7 @@ def test_a_store_that_refuses_slowly_ends_the_task_too(
     assert now <= 2 * 600
 
 
-def test_a_rerun_writes_only_what_a_run_that_died_has_left(ledger: LedgerService, memory: Memory) -> None:
+def test_a_rerun_writes_only_what_a_run_that_died_has_left(ledger, memory):
     # Given a run over every second item of 2,000 words, which died at nine tenths
     batch, _ = opened(ledger, 64 * 2_000)
     words = [Bits(0, number, 0x5555555555555555) for number in range(2_000)]
@@ -127,7 +125,7 @@ def test_a_rerun_writes_only_what_a_run_that_died_has_left(ledger: LedgerService
     assert sum(row["words"] for row in told) == 2_000
 
 
-def test_a_batch_that_is_gone_does_not_hold_up_the_others(ledger: LedgerService) -> None:
+def test_a_batch_that_is_gone_does_not_hold_up_the_others(ledger):
     # Given marks of a batch, and of one that was removed
     batch, _ = opened(ledger, 100)
     missing = batch.batch_id + 1
@@ -142,7 +140,7 @@ def test_a_batch_that_is_gone_does_not_hold_up_the_others(ledger: LedgerService)
     assert told[batch.batch_id]["first"] == 1
 
 
-def test_failures_keep_their_reasons_under_the_ids_they_came_with_or_new_ones(ledger: LedgerService) -> None:
+def test_failures_keep_their_reasons_under_the_ids_they_came_with_or_new_ones(ledger):
     # Given an item named by its id, and one by its ordinal
     batch, group = opened(ledger, 100)
     rows = [(batch.batch_id, 3, group[3], "torn"), (batch.batch_id, 5, None, "too old")]
@@ -156,7 +154,7 @@ def test_failures_keep_their_reasons_under_the_ids_they_came_with_or_new_ones(le
     assert found[1].item.startswith(f"{batch.batch_id}:")
 
 
-def test_failures_that_their_batch_holds_are_counted(ledger: LedgerService) -> None:
+def test_failures_that_their_batch_holds_are_counted(ledger):
     # Given a batch that holds what fails
     batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
     group = ledger.add(batch_id, 10)
@@ -173,7 +171,7 @@ def test_failures_that_their_batch_holds_are_counted(ledger: LedgerService) -> N
     assert first["held"] == 2
 
 
-def test_failures_of_a_batch_that_is_gone_are_late(ledger: LedgerService) -> None:
+def test_failures_of_a_batch_that_is_gone_are_late(ledger):
     batch, group = opened(ledger, 10)
     rows = [(batch.batch_id + 1, 0, None, "x"), (batch.batch_id, 1, group[1], "x")]
 
@@ -192,7 +190,7 @@ class Stack:
         self.meter = lambda: SimpleNamespace(writes=SimpleNamespace(total=total))
 
 
-def test_a_task_tells_what_it_did_and_last_what_it_wrote(ledger: LedgerService) -> None:
+def test_a_task_tells_what_it_did_and_last_what_it_wrote(ledger):
     batch, group = opened(ledger, 100)
     added = list[int]()
     count: Any = SimpleNamespace(add=added.append)
@@ -211,9 +209,7 @@ def test_a_task_tells_what_it_did_and_last_what_it_wrote(ledger: LedgerService) 
 class TestTotals:
     """Values go with the marks, and with the failures, of their items."""
 
-    def test_values_go_with_the_words_of_their_call(
-        self, ledger: LedgerService, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_values_go_with_the_words_of_their_call(self, ledger, monkeypatch):
         # Given room for two words in a call, and a batch that was removed
         monkeypatch.setattr("fanin.spark.ack.ledger_writes._AT_ONCE", 2)
         batch = ledger.open(OpenBatch(totals=("rows",)))

@@ -41,7 +41,7 @@ def chunks(draw: st.DrawFn) -> list[tuple[list[int], list[int]]]:
 
 
 @given(made=chunks(), room=st.sampled_from([PAGE, 4 * PAGE, 1 << 27]))
-def test_pages_and_repeats_are_all_that_came(made: list[tuple[list[int], list[int]]], room: int) -> None:
+def test_pages_and_repeats_are_all_that_came(made, room):
     # Given chunks of ordinals of some keys
     builder = PageBuilder(room=room)
     came: Counter[tuple[int, int]] = Counter()
@@ -60,7 +60,7 @@ def test_pages_and_repeats_are_all_that_came(made: list[tuple[list[int], list[in
     assert pages + repeats == came
 
 
-def test_without_room_for_all_items_each_row_is_in_a_page_or_a_repeat() -> None:
+def test_without_room_for_all_items_each_row_is_in_a_page_or_a_repeat():
     # Given chunks of many slices, with repeats near and far
     rng = np.random.default_rng(7)
     ordinals = np.concatenate([rng.integers(0, 9 * PAGE, 30_000), np.arange(5 * PAGE), np.arange(100)])
@@ -75,7 +75,7 @@ def test_without_room_for_all_items_each_row_is_in_a_page_or_a_repeat() -> None:
     assert repeats
 
 
-def test_repeats_do_not_wait_for_the_end() -> None:
+def test_repeats_do_not_wait_for_the_end():
     # Given an item that comes twice in a chunk, when as many come after it as wait at most
     builder = PageBuilder()
     chunk = np.random.default_rng(3).permutation(4 * PAGE)
@@ -88,7 +88,7 @@ def test_repeats_do_not_wait_for_the_end() -> None:
 
 
 @pytest.mark.parametrize("repeats", [0, 1])
-def test_a_flag_takes_at_most_two_bytes(repeats: int) -> None:
+def test_a_flag_takes_at_most_two_bytes(repeats):
     # Given as many items as there is room for, in no order, and perhaps one of them twice
     room = 64 * PAGE
     parts = np.array_split(np.random.default_rng(0).permutation(room), 16)
@@ -106,7 +106,7 @@ def test_a_flag_takes_at_most_two_bytes(repeats: int) -> None:
     assert peak < 2 * room
 
 
-def test_memory_does_not_grow_with_the_share_of_a_task() -> None:
+def test_memory_does_not_grow_with_the_share_of_a_task():
     # Given shares of 4 and of 64 chunks, dense and spread, whose pages are taken as they come out
     def peak(chunks: int) -> int:
         rng = np.random.default_rng(5)
@@ -125,7 +125,7 @@ def test_memory_does_not_grow_with_the_share_of_a_task() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_consecutive_ordinals_find_repeats_among_those_before_and_after(order: int) -> None:
+def test_consecutive_ordinals_find_repeats_among_those_before_and_after(order):
     # Given ordinals in no order, some of them consecutive to others, and a run over all of them between them
     before, after = np.array([5, 300, 17]), np.array([4, 999, 4, 1_000])
     run = np.arange(1_000)
@@ -143,7 +143,7 @@ def test_consecutive_ordinals_find_repeats_among_those_before_and_after(order: i
 
 
 @pytest.mark.parametrize("last", range(8))
-def test_the_first_and_last_of_consecutive_ordinals_are_known_afterwards(last: int) -> None:
+def test_the_first_and_last_of_consecutive_ordinals_are_known_afterwards(last):
     # Given consecutive ordinals that begin and end anywhere in a byte of flags
     first, last = 7 - last, 16 + last
     builder = PageBuilder()
@@ -155,7 +155,7 @@ def test_the_first_and_last_of_consecutive_ordinals_are_known_afterwards(last: i
     assert decoded(builder.take()) == Counter((7, ordinal) for ordinal in range(first, last + 1))
 
 
-def test_numpy_1_counts_bits_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numpy_1_counts_bits_alike(monkeypatch):
     # Given a numpy that cannot count bits
     words = np.array([[0, 1, 2**63, 2**64 - 1], [7, 2**32, 2**48 - 1, 5]], np.uint64)
     known = popcount(words).tolist()

@@ -33,7 +33,7 @@ def rows_of(files: ParquetFiles, schema: InputSchema, *, reasons: bool = False) 
     ]
 
 
-def test_splits_have_every_row_group_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_splits_have_every_row_group_once(tmp_path, monkeypatch):
     # Given files of several row groups, and tasks for less than a file
     monkeypatch.setattr("fanin.spark.ack.parquet_files._LEAST", 1_000)
     for number in range(3):
@@ -53,9 +53,7 @@ def test_splits_have_every_row_group_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert sorted(read) == list(range(30_000))
 
 
-def test_tasks_have_as_many_rows_where_a_split_ends_behind_the_start_of_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tasks_have_as_many_rows_where_a_split_ends_behind_the_start_of_a_file(tmp_path, monkeypatch):
     # Given four files of almost one size; half of all bytes end just behind the start of the third
     monkeypatch.setattr("fanin.spark.ack.parquet_files._LEAST", 1_000)
     for number, spare in enumerate((0, 0, 10, 0)):
@@ -75,7 +73,7 @@ def test_tasks_have_as_many_rows_where_a_split_ends_behind_the_start_of_a_file(
     assert read == [6_000, 6_000]
 
 
-def test_a_row_group_is_read_whatever_size_its_metadata_has() -> None:
+def test_a_row_group_is_read_whatever_size_its_metadata_has():
     # Given a file whose metadata says that its only row group is longer than all of it
     class Group:
         num_columns = 1
@@ -91,14 +89,14 @@ def test_a_row_group_is_read_whatever_size_its_metadata_has() -> None:
     assert _middle(Group(), 100) == 99
 
 
-def test_small_files_are_one_task(tmp_path: Path) -> None:
+def test_small_files_are_one_task(tmp_path):
     for number in range(3):
         written(tmp_path, f"{number}.parquet", {"ordinal": [number]})
     (splits,) = parquet_files(tmp_path).splits(8)
     assert [Path(split.path).name for split in splits] == ["0.parquet", "1.parquet", "2.parquet"]
 
 
-def test_huge_files_are_more_tasks_than_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_files_are_more_tasks_than_run_at_once(tmp_path, monkeypatch):
     written(tmp_path, "a.parquet", {"ordinal": pa.array(range(10_000))})
     files = parquet_files(tmp_path)
     (size,) = files.sizes.values()
@@ -123,14 +121,12 @@ def test_huge_files_are_more_tasks_than_run_at_once(tmp_path: Path, monkeypatch:
         (BY_ID, pa.dictionary(pa.int32(), pa.string()), False),
     ],
 )
-def test_tasks_read_whole_numbers_of_64_bits_and_text(
-    tmp_path: Path, schema: InputSchema, kind: pa.DataType, *, fits: bool
-) -> None:
+def test_tasks_read_whole_numbers_of_64_bits_and_text(tmp_path, schema, kind, *, fits):
     written(tmp_path / "files", "a.parquet", {schema.columns[-1]: pa.array([], kind)})
     assert parquet_files(tmp_path / "files").readable(schema) is fits
 
 
-def test_only_the_columns_that_name_items_are_read(tmp_path: Path) -> None:
+def test_only_the_columns_that_name_items_are_read(tmp_path):
     written(tmp_path, "a.parquet", {"item": ["7:g:1", None], "payload": ["x", "y"]})
     assert rows_of(parquet_files(tmp_path), InputSchema(by_id=True)) == [
         {"item": "7:g:1"},
@@ -138,7 +134,7 @@ def test_only_the_columns_that_name_items_are_read(tmp_path: Path) -> None:
     ]
 
 
-def test_reasons_are_read_where_some_rows_have_them(tmp_path: Path) -> None:
+def test_reasons_are_read_where_some_rows_have_them(tmp_path):
     written(tmp_path, "a.parquet", {"ordinal": [1, 2], "reason": [None, "torn"]})
     assert rows_of(parquet_files(tmp_path), ORDINALS, reasons=True) == [
         {"ordinal": 1, "reason": None},
@@ -146,7 +142,7 @@ def test_reasons_are_read_where_some_rows_have_them(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_lacks_a_column_has_nulls_there(tmp_path: Path) -> None:
+def test_a_file_that_lacks_a_column_has_nulls_there(tmp_path):
     written(tmp_path, "a.parquet", {"batch_id": [7]})
     written(tmp_path, "b.parquet", {"batch_id": [7], "ordinal": pa.array([3], pa.int32())})
     assert rows_of(parquet_files(tmp_path), InputSchema(by_id=False)) == [
@@ -155,7 +151,7 @@ def test_a_file_that_lacks_a_column_has_nulls_there(tmp_path: Path) -> None:
     ]
 
 
-def test_names_are_found_in_each_file_without_regard_to_case(tmp_path: Path) -> None:
+def test_names_are_found_in_each_file_without_regard_to_case(tmp_path):
     # Given files that name their columns in other cases and orders
     written(tmp_path, "a.parquet", {"ordinal": [1, 2], "reason": [None, "torn"]})
     written(tmp_path, "b.parquet", {"Reason": ["late", None], "ORDINAL": [3, 4]})
@@ -167,7 +163,7 @@ def test_names_are_found_in_each_file_without_regard_to_case(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("damage", ["header", "page"])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, damage: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path, damage):
     written(tmp_path, "a.parquet", {"item": [f"7:g:{n}" for n in range(1_000)]})
     file = tmp_path / "a.parquet"
     content = file.read_bytes()
@@ -178,7 +174,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, damage: str) -> Non
 
 
 @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
-def test_files_that_were_found_may_have_any_names(tmp_path: Path, prefix: str) -> None:
+def test_files_that_were_found_may_have_any_names(tmp_path, prefix):
     # Given files with spaces, umlauts and percent signs in their paths, of which two were found
     folder = tmp_path / "a b%20ü"
     for name in ("x [1].parquet", "y#?.parquet", "z.parquet"):
@@ -193,7 +189,7 @@ def test_files_that_were_found_may_have_any_names(tmp_path: Path, prefix: str) -
     assert rows_of(files, ORDINALS) == [{"ordinal": 13}, {"ordinal": 11}]
 
 
-def test_long_texts_are_read_in_small_pages_and_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_texts_are_read_in_small_pages_and_cut(tmp_path, monkeypatch):
     # Given ids among texts that are each a tenth of what is read at once
     monkeypatch.setattr("fanin.spark.ack.parquet_files._PAGE", 1 << 20)
     junk = ["x" * 100_000 + str(n) for n in range(60)]
@@ -218,18 +214,18 @@ def taken(name: str, column: Any) -> Any:
 @pytest.mark.parametrize(
     "kind", [pa.large_string(), pa.binary(), pa.large_binary(), pa.string_view()], ids=str
 )
-def test_ids_may_be_any_text(kind: pa.DataType) -> None:
+def test_ids_may_be_any_text(kind):
     found = taken("item", TEXTS.cast(kind))
     assert (found.to_pylist(), found.type in (pa.string(), pa.large_string())) == (TEXTS.to_pylist(), True)
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.uint32(), pa.uint64()], ids=str)
-def test_numbers_may_have_any_width(kind: pa.DataType) -> None:
+def test_numbers_may_have_any_width(kind):
     assert taken("ordinal", NUMBERS.cast(kind)).equals(NUMBERS)
 
 
 @pytest.mark.parametrize(("name", "values"), [("item", TEXTS), ("ordinal", NUMBERS)])
-def test_columns_may_be_dictionaries_or_without_a_type(name: str, values: Any) -> None:
+def test_columns_may_be_dictionaries_or_without_a_type(name, values):
     assert taken(name, values.dictionary_encode()).equals(values)
     assert taken(name, pa.nulls(2)).equals(pa.nulls(2, values.type))
 
@@ -249,9 +245,7 @@ def rejects(schema: InputSchema, *columns: Any) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string(), pa.large_string()], ids=str)
 @pytest.mark.parametrize("dictionary", [False, True])
-def test_an_id_that_is_not_utf8_is_a_reject_and_not_the_end_of_its_file(
-    kind: pa.DataType, dictionary: bool
-) -> None:
+def test_an_id_that_is_not_utf8_is_a_reject_and_not_the_end_of_its_file(kind, dictionary):
     large = kind in (pa.large_binary(), pa.large_string())
     values = pa.array([b"7:g:\xff", b"\xe97:g:2", None], pa.large_binary() if large else pa.binary())
     values = values.view(kind)  # which a file may call text
@@ -261,13 +255,13 @@ def test_an_id_that_is_not_utf8_is_a_reject_and_not_the_end_of_its_file(
     assert (None, "null") in found
 
 
-def test_a_text_that_is_too_long_and_not_utf8_is_cut_like_any_other() -> None:
+def test_a_text_that_is_too_long_and_not_utf8_is_cut_like_any_other():
     # Given a column that says that it is UTF-8
     values = pa.array([b"\xff" * 300, b"7:g:2"]).view(pa.string())
     assert taken("item", values).to_pylist() == ["\ufffd" * LONGEST, "7:g:2"]
 
 
-def test_a_number_of_more_than_63_bits_is_refused_with_its_file(tmp_path: Path) -> None:
+def test_a_number_of_more_than_63_bits_is_refused_with_its_file(tmp_path):
     # Given a file whose numbers fit, and another whose do not
     written(tmp_path, "a.parquet", {"ordinal": [1]})
     written(tmp_path, "b.parquet", {"ordinal": pa.array([1 << 63], pa.uint64())})

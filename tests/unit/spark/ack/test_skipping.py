@@ -49,7 +49,7 @@ def half(numbers: Sequence[int]) -> list[tuple[Bits, None]]:
     return [(Bits(0, number, 0x5555555555555555), None) for number in numbers]
 
 
-def test_below_a_finished_word_nothing_is_read_but_the_words_above(ledger: LedgerService, memory) -> None:
+def test_below_a_finished_word_nothing_is_read_but_the_words_above(ledger, memory):
     # Given a batch of 40,000 items, of which the first 20,480 are done, word by word
     batch_id = batch_of(ledger, 40_000)
     ledger.clear({batch_id: [Bits(0, number, TREE.full) for number in range(320)]})
@@ -66,7 +66,7 @@ def test_below_a_finished_word_nothing_is_read_but_the_words_above(ledger: Ledge
     assert words.reads == [8, 1, 1, SAMPLE]
 
 
-def test_words_that_will_never_be_whole_are_read_if_enough_are_done(ledger: LedgerService, memory) -> None:
+def test_words_that_will_never_be_whole_are_read_if_enough_are_done(ledger, memory):
     # Given every second item of 1,000 words, of which nine tenths are done
     batch_id = batch_of(ledger, 64_000)
     ledger.clear({batch_id: [mark for mark, _ in half(range(900))]})
@@ -79,7 +79,7 @@ def test_words_that_will_never_be_whole_are_read_if_enough_are_done(ledger: Ledg
     assert words.reads == [16, SAMPLE, 1000]
 
 
-def test_words_of_a_new_batch_are_not_read_one_by_one(ledger: LedgerService, memory) -> None:
+def test_words_of_a_new_batch_are_not_read_one_by_one(ledger, memory):
     batch_id = batch_of(ledger, 64_000)
     words = Counted(memory)
     sieve = Sieve(words)
@@ -89,7 +89,7 @@ def test_words_of_a_new_batch_are_not_read_one_by_one(ledger: LedgerService, mem
     assert words.reads == [8, SAMPLE, 9]
 
 
-def test_what_calls_find_done_is_learnt(ledger: LedgerService, memory) -> None:
+def test_what_calls_find_done_is_learnt(ledger, memory):
     # Given a sample that found nothing, and a call that found a third done
     batch_id = batch_of(ledger, 64_000)
     words = Counted(memory)
@@ -103,7 +103,7 @@ def test_what_calls_find_done_is_learnt(ledger: LedgerService, memory) -> None:
     assert [mark.number for mark, _ in left[batch_id]] == list(range(250, 300))
 
 
-def test_a_finished_word_that_was_not_carried_up_is_written_again(ledger: LedgerService, memory) -> None:
+def test_a_finished_word_that_was_not_carried_up_is_written_again(ledger, memory):
     # Given a batch whose words are cleared, but whose words above were lost with the process that wrote them
     batch_id = batch_of(ledger, 100)
     memory.ports().words.clear(
@@ -119,7 +119,7 @@ def test_a_finished_word_that_was_not_carried_up_is_written_again(ledger: Ledger
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_what_is_left_out_is_done_and_the_rest_completes_the_batch(seed: int) -> None:
+def test_what_is_left_out_is_done_and_the_rest_completes_the_batch(seed):
     # Given a batch, some of whose items are done, in words, in ranges, and by processes that died half-way
     chance = random.Random(seed)  # noqa: S311
     memory = Memory()

@@ -57,14 +57,14 @@ def row(n: int) -> dict[str, Any]:
     return {"word_id": {"S": f"7/0/{n}"}}
 
 
-def test_all_pages_of_a_segment_are_read_and_each_is_given_at_once() -> None:
+def test_all_pages_of_a_segment_are_read_and_each_is_given_at_once():
     dynamodb = DynamoDB([[row(0), row(1)], [], [row(2)]], [[row(3)]])
     assert scanned(dynamodb, 0) == [[row(0), row(1)], [], [row(2)]]
     assert [request.get("ExclusiveStartKey") for request in dynamodb.asked] == [None, 1, 2]
 
 
 @pytest.mark.parametrize("consistent", [True, False])
-def test_a_request_names_the_table_and_its_part_of_it(consistent: bool) -> None:
+def test_a_request_names_the_table_and_its_part_of_it(consistent):
     dynamodb = DynamoDB([], [[row(0)]])
     scanned(dynamodb, 1, consistent=consistent)
     assert dynamodb.asked == [
@@ -86,20 +86,20 @@ class Busy(DynamoDB):
         return answer
 
 
-def test_only_the_page_that_was_refused_is_read_again() -> None:
+def test_only_the_page_that_was_refused_is_read_again():
     dynamodb = Busy([[row(0)], [row(1)], [row(2)]], refused=range(2, 11))
 
     assert scanned(dynamodb, 0) == [[row(0)], [row(1)], [row(2)]]
     assert [one.get("ExclusiveStartKey") for one in dynamodb.asked] == [None, *[1] * 10, 2]
 
 
-def test_a_table_that_refuses_for_longer_raises_throttled() -> None:
+def test_a_table_that_refuses_for_longer_raises_throttled():
     dynamodb = Busy([[row(0)]], refused=range(1_000))
     with pytest.raises(Throttled):
         scanned(dynamodb, 0)
     assert len(dynamodb.asked) == 11
 
 
-def test_a_line_is_low_level_json_with_bytes_in_base64() -> None:
+def test_a_line_is_low_level_json_with_bytes_in_base64():
     item = {"batch_id": {"N": "7"}, "salt": {"B": b"\x00\xff"}}
     assert json.loads(line(item)) == {"Item": {"batch_id": {"N": "7"}, "salt": {"B": "AP8="}}}

@@ -67,7 +67,7 @@ def intervals(word: Word, mask: int, items: int) -> list[tuple[int, int]]:
 
 @given(forests(), st.integers(1, 13))
 @settings(max_examples=60)
-def test_the_union_is_that_of_sets_however_the_pages_are_cut(words: dict[Word, int], size: int) -> None:
+def test_the_union_is_that_of_sets_however_the_pages_are_cut(words, size):
     # Given words, some of which lie below cleared bits, and every one of them finished
     whole = page(
         {word: mask for word, mask in words.items() if intervals(word, 1, ITEMS)[0][0] < ITEMS}, set(words)
@@ -113,7 +113,7 @@ def _covered(word: Word, words: dict[Word, int]) -> bool:
 
 
 @pytest.mark.parametrize("tier", [1, 2])
-def test_runs_of_higher_tiers_stay_apart_since_lower_words_may_lie_between(tier: int) -> None:
+def test_runs_of_higher_tiers_stay_apart_since_lower_words_may_lie_between(tier):
     # Given a word of a higher tier with two runs, the last of them at bit 63
     level, size = 3 * tier, 64 ** (3 * tier)
 

@@ -26,7 +26,7 @@ def half_done(stack: MemoryStack) -> tuple[int, Group]:
     return batch, group
 
 
-def test_a_sound_batch_has_its_pending_items_and_no_findings(stack: MemoryStack) -> None:
+def test_a_sound_batch_has_its_pending_items_and_no_findings(stack):
     batch, _ = half_done(stack)
     assert verified(stack, batch) == [
         {
@@ -42,9 +42,7 @@ def test_a_sound_batch_has_its_pending_items_and_no_findings(stack: MemoryStack)
 
 
 @pytest.mark.parametrize("repair", [True, False])
-def test_a_batch_that_is_done_and_not_complete_is_repaired_if_that_is_asked(
-    stack: MemoryStack, repair: bool
-) -> None:
+def test_a_batch_that_is_done_and_not_complete_is_repaired_if_that_is_asked(stack, repair):
     # Given a batch that is done, whose last move was lost
     batch, group = half_done(stack)
     tracker = stack.tracker()
@@ -58,14 +56,14 @@ def test_a_batch_that_is_done_and_not_complete_is_repaired_if_that_is_asked(
     assert (told["repaired"], told["state"]) == ((True, "complete") if repair else (False, "closed"))
 
 
-def test_a_batch_that_is_gone_does_not_hold_up_the_others(stack: MemoryStack) -> None:
+def test_a_batch_that_is_gone_does_not_hold_up_the_others(stack):
     batch, _ = half_done(stack)
     missing, found = verified(stack, batch + 1, batch)
     assert (missing["error"], missing["state"], missing["repaired"]) == ("batch-not-found", None, False)
     assert (found["error"], found["pending"]) == (None, 40)
 
 
-def test_the_parts_of_a_large_batch_are_added_up(stack: MemoryStack) -> None:
+def test_the_parts_of_a_large_batch_are_added_up(stack):
     # Given a ledger that verifies in three parts, of which it can repair all but one
     row = stack.tracker().open()
     parts = iter(

@@ -56,16 +56,12 @@ def plan(rows: object = None, **request: Any) -> FanOutPlan:
         ({"staging": None}, "staging must be a path"),
     ],
 )
-def test_wrong_arguments_are_refused_before_spark_or_the_stack_is_asked(
-    wrong: dict[str, Any], why: str
-) -> None:
+def test_wrong_arguments_are_refused_before_spark_or_the_stack_is_asked(wrong, why):
     with pytest.raises(InvalidRequest, match=why):
         fan_out(Dataset("/rows"), **{"queue": "https://queue", "staging": "/staging", **wrong})
 
 
-def test_nothing_is_sent_of_a_batch_that_ended_before_the_first_message(
-    stack: MemoryStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_sent_of_a_batch_that_ended_before_the_first_message(stack, monkeypatch):
     # Given a batch that somebody ends when a driver has added its items, and is about to say that it sends;
     # whoever looks before it says so takes it that nothing is sent
     begin = SentMessages.begin
@@ -130,9 +126,7 @@ def note(system: FileSystem, batch: Batch, noted: str) -> None:
 
 @pytest.mark.usefixtures("without_spark")
 @pytest.mark.parametrize("noted", ["none", "some", "all"])
-def test_a_redrive_that_its_deadline_completed_is_well_only_if_all_of_it_was_sent(
-    stack: MemoryStack, monkeypatch: pytest.MonkeyPatch, noted: str
-) -> None:
+def test_a_redrive_that_its_deadline_completed_is_well_only_if_all_of_it_was_sent(stack, monkeypatch, noted):
     # Given the driver of a redrive that died, and a deadline that completed its batch
     system = FileSystem()
     session = session_of(system)

@@ -22,7 +22,7 @@ def ended(stack: MemoryStack, request: OpenBatch) -> Batch:
     return ledger.cancel(batch_id)
 
 
-def test_what_the_request_leaves_open_is_as_in_the_earlier_batch(stack: MemoryStack) -> None:
+def test_what_the_request_leaves_open_is_as_in_the_earlier_batch(stack):
     batch = ended(
         stack,
         OpenBatch("orders", keep=Keep.REASON, totals=("rows",), metadata={"run": "7", "by": "me"}),
@@ -44,7 +44,7 @@ def test_what_the_request_leaves_open_is_as_in_the_earlier_batch(stack: MemorySt
     assert EarlierBatch(**json.loads(json.dumps(EarlierBatch.of(batch)._asdict()))) == EarlierBatch.of(batch)
 
 
-def test_a_batch_that_goes_on_or_has_no_items_is_refused(stack: MemoryStack) -> None:
+def test_a_batch_that_goes_on_or_has_no_items_is_refused(stack):
     ledger = stack.ledger()
     held = ledger.open(OpenBatch(on_failure=OnFailure.HOLD))
     with pytest.raises(InvalidRequest, match=f"fanin redrive {held.batch_id}` sends what it holds"):
@@ -64,7 +64,7 @@ def never(_batch_id: int) -> bool:
     return False
 
 
-def test_a_batch_whose_earlier_batch_was_removed_is_opened_without_it(stack: MemoryStack) -> None:
+def test_a_batch_whose_earlier_batch_was_removed_is_opened_without_it(stack):
     # Given a redrive whose rows are taken, and whose earlier batch is removed then
     ledger, first = stack.ledger(), ended(stack, OpenBatch("orders"))
     request = retrying(OpenBatch(), EarlierBatch.of(first))
@@ -83,7 +83,7 @@ def test_a_batch_whose_earlier_batch_was_removed_is_opened_without_it(stack: Mem
         open_retry(ledger, request, "again", never)
 
 
-def test_a_batch_that_is_complete_is_not_opened_again_though_its_results_are_lost(stack: MemoryStack) -> None:
+def test_a_batch_that_is_complete_is_not_opened_again_though_its_results_are_lost(stack):
     ledger, first = stack.ledger(), ended(stack, OpenBatch())
     request = retrying(OpenBatch(), EarlierBatch.of(first))
     batch = open_retry(ledger, request, "again", never)

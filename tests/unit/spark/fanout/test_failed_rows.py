@@ -37,9 +37,7 @@ def ended(stack: MemoryStack, **request: object) -> Batch:
 
 
 @pytest.mark.parametrize("on_failure", list(OnFailure))
-def test_each_row_is_taken_by_one_redrive_and_again_by_the_same(
-    stack: MemoryStack, on_failure: OnFailure
-) -> None:
+def test_each_row_is_taken_by_one_redrive_and_again_by_the_same(stack, on_failure):
     batch, ports = ended(stack, on_failure=on_failure), stack.ledger().ports
 
     assert take(ports, batch, "dataset/a", [2, 5]) == {2, 5}
@@ -48,7 +46,7 @@ def test_each_row_is_taken_by_one_redrive_and_again_by_the_same(
     assert take(ports, batch, "dataset/a", []) == set()
 
 
-def test_what_a_live_batch_had_sent_again_is_taken_once_more_after_its_end(stack: MemoryStack) -> None:
+def test_what_a_live_batch_had_sent_again_is_taken_once_more_after_its_end(stack):
     # Given a held failure that was sent again under its own id, and not done when its batch ended
     ledger = stack.ledger()
     batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
@@ -66,7 +64,7 @@ def test_what_a_live_batch_had_sent_again_is_taken_once_more_after_its_end(stack
     assert take(ports, batch, "dataset/a", [2]) == {2}
 
 
-def test_a_task_gives_the_rows_that_it_took(stack: MemoryStack) -> None:
+def test_a_task_gives_the_rows_that_it_took(stack):
     batch = ended(stack)
     take(stack.ledger().ports, batch, "dataset/other", [7])
     page = pa.RecordBatch.from_pydict({"retry_of_ordinal": [2, 7], "body": ["two", "seven"]})
@@ -129,9 +127,7 @@ def retried(stack: MemoryStack, first: Batch) -> failed_rows.Retried:
     return take_failed_rows(None, stack, rows, "/again", {})  # type: ignore[arg-type]
 
 
-def test_rows_that_are_staged_are_sent_though_their_batch_is_gone(
-    stack: MemoryStack, first: Batch, stagings: Stagings
-) -> None:
+def test_rows_that_are_staged_are_sent_though_their_batch_is_gone(stack, first, stagings):
     staged = retried(stack, first)
     stack.ledger().remove(first.batch_id)
     assert retried(stack, first) == staged
@@ -139,9 +135,7 @@ def test_rows_that_are_staged_are_sent_though_their_batch_is_gone(
 
 
 @pytest.mark.parametrize("folder", ["/again/chosen", "/again"])
-def test_a_batch_that_is_removed_while_its_rows_are_chosen_or_taken_is_told(
-    stack: MemoryStack, first: Batch, stagings: Stagings, folder: str
-) -> None:
+def test_a_batch_that_is_removed_while_its_rows_are_chosen_or_taken_is_told(stack, first, stagings, folder):
     # Given a batch that is removed while tasks read which rows have failed, or take them
     stagings.meanwhile[folder] = lambda: stack.ledger().remove(first.batch_id)
 
@@ -169,14 +163,12 @@ def read(
     sent_rows(None, stack, "/staging")  # type: ignore[arg-type]
 
 
-def test_a_folder_of_no_fan_out_is_refused(stack: MemoryStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_no_fan_out_is_refused(stack, monkeypatch):
     with pytest.raises(InvalidRequest, match=r"^/staging holds no finished staging: name the folder"):
         read(stack, monkeypatch, None, 7)
 
 
-def test_a_fan_out_that_opened_no_batch_is_to_run_again(
-    stack: MemoryStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fan_out_that_opened_no_batch_is_to_run_again(stack, monkeypatch):
     with pytest.raises(InvalidRequest, match=r"has staged rows, and no batch: .*run it again$"):
         read(stack, monkeypatch, ROWS, None)
     with pytest.raises(BatchNotFound):
@@ -184,9 +176,7 @@ def test_a_fan_out_that_opened_no_batch_is_to_run_again(
 
 
 @pytest.mark.parametrize("attempt", ["rows-1", "rows-2"], ids=["without items", "of another staging"])
-def test_rows_that_are_no_items_are_refused_and_do_not_become_any(
-    stack: MemoryStack, monkeypatch: pytest.MonkeyPatch, attempt: str
-) -> None:
+def test_rows_that_are_no_items_are_refused_and_do_not_become_any(stack, monkeypatch, attempt):
     # Given a batch that has no items yet, or those of other rows
     batch = stack.ledger().open(OpenBatch(metadata={STAGING: attempt}))
     if attempt != ROWS.attempt:

@@ -15,7 +15,6 @@ from fanin.spark.fanout.folder import (
     what_to_do,
 )
 from fanin.spark.runtime.files import Folder
-from tests.unit.spark.conftest import MemoryStack
 from tests.unit.spark.runtime.file_systems import FileSystem
 
 ROWS = {"path": "rows.csv", "format": "csv", "body": None, "schema": None, "multiline": False}
@@ -55,20 +54,20 @@ class Files:
         (ROWS, {**ROWS, "schema": "x" * 999}, f"is now '{'x' * 299}. To send"),
     ],
 )
-def test_it_names_what_differs_and_nothing_else(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
+def test_it_names_what_differs_and_nothing_else(was, now, told):
     said = str(other_input(Files(), was, now))  # type: ignore[arg-type]
     assert said.startswith("/staging holds the staging of another input: ")
     assert told in said
     assert said.count(" was ") == sum(was.get(name) != now[name] for name in now)
 
 
-def test_the_folder_of_the_rows_to_send_again_is_never_said_to_be_deleted() -> None:
+def test_the_folder_of_the_rows_to_send_again_is_never_said_to_be_deleted():
     said = str(other_input(Files(), ROWS, {**AGAIN, "staging": "/staging/"}))  # type: ignore[arg-type]
     assert "Keep it, and name a new folder with --staging" in said
     assert "delete" not in said
 
 
-def test_it_names_the_batch_that_was_opened_if_that_is_known(stack: MemoryStack) -> None:
+def test_it_names_the_batch_that_was_opened_if_that_is_known(stack):
     # Given a folder from which no batch was opened yet
     files: Any = Files()
     assert noted_batch(files) is None
@@ -84,7 +83,7 @@ def test_it_names_the_batch_that_was_opened_if_that_is_known(stack: MemoryStack)
     assert f"`fanin cancel {batch.batch_id}` ends it" in what_to_do(files)
 
 
-def test_another_key_than_that_of_the_batch_is_refused(stack: MemoryStack) -> None:
+def test_another_key_than_that_of_the_batch_is_refused(stack):
     # Given a folder whose batch has a key
     files: Any = Files()
     ledger = stack.ledger()
@@ -102,8 +101,8 @@ def test_another_key_than_that_of_the_batch_is_refused(stack: MemoryStack) -> No
     ("items", "removed", "taken"), [(0, False, True), (3, False, False), (0, True, False)]
 )
 def test_rows_of_a_batch_that_ended_before_it_got_them_are_sent_under_another_key(
-    stack: MemoryStack, items: int, removed: bool, taken: bool
-) -> None:
+    stack, items, removed, taken
+):
     # Given a batch that was cancelled, with items or without
     files: Any = Files()
     ledger = stack.ledger()
@@ -124,7 +123,7 @@ def test_rows_of_a_batch_that_ended_before_it_got_them_are_sent_under_another_ke
 
 
 @pytest.mark.parametrize("damaged", ["", '{"batch_id": 2', "[]", "{}", '{"batch_id": null}'])
-def test_a_note_of_the_batch_that_is_damaged_counts_as_none(damaged: str) -> None:
+def test_a_note_of_the_batch_that_is_damaged_counts_as_none(damaged):
     # The next run of the fan-out writes it anew
     files: Any = Files()
     files.write("batch.json", damaged)
@@ -132,7 +131,7 @@ def test_a_note_of_the_batch_that_is_damaged_counts_as_none(damaged: str) -> Non
     assert "was opened" not in what_to_do(files)
 
 
-def test_nobody_is_told_to_delete_rows_that_only_this_folder_can_send() -> None:
+def test_nobody_is_told_to_delete_rows_that_only_this_folder_can_send():
     # Given a redrive that has taken rows, and died before or after it opened its batch
     files: Any = Files()
     for _ in range(2):
@@ -154,7 +153,7 @@ def messages(system: FileSystem) -> SentMessages:
     return SentMessages(Folder(system.session(), "/folder"), 7)
 
 
-def test_the_results_of_the_first_run_that_ends_count(messages: SentMessages) -> None:
+def test_the_results_of_the_first_run_that_ends_count(messages):
     first, second = messages.new(), messages.new()
     assert first != second
     assert messages.results() is None
@@ -163,7 +162,7 @@ def test_the_results_of_the_first_run_that_ends_count(messages: SentMessages) ->
     assert messages.results() == second
 
 
-def test_messages_may_have_been_sent_once_a_run_began(system: FileSystem, messages: SentMessages) -> None:
+def test_messages_may_have_been_sent_once_a_run_began(system, messages):
     other = SentMessages(Folder(system.session(), "/folder"), 77)
     assert not messages.began()
     messages.begin()
@@ -171,9 +170,7 @@ def test_messages_may_have_been_sent_once_a_run_began(system: FileSystem, messag
 
 
 @pytest.mark.parametrize("damaged", ["", '{"results": "sent', "[]", "{}"])
-def test_a_note_of_results_that_is_damaged_is_named_with_what_to_do(
-    system: FileSystem, messages: SentMessages, damaged: str
-) -> None:
+def test_a_note_of_results_that_is_damaged_is_named_with_what_to_do(system, messages, damaged):
     system.files["/folder/sent-7.json"] = damaged.encode()
     with pytest.raises(InvalidRequest, match=r"/folder/sent-7\.json is damaged.* start again"):
         messages.results()

@@ -71,7 +71,7 @@ def test_what_a_fan_out_cannot_do_is_refused_with_what_to_do(request_, why, what
     assert what_to_do in str(refused.value)
 
 
-def test_every_option_of_the_request_reaches_the_batch(stack: MemoryStack) -> None:
+def test_every_option_of_the_request_reaches_the_batch(stack):
     # Given a request with all that a fan-out can do
     parent = stack.tracker().open().batch_id
     item = stack.tracker().add(parent, 1)[0]
@@ -96,7 +96,7 @@ def test_every_option_of_the_request_reaches_the_batch(stack: MemoryStack) -> No
     assert stack.tracker().status(batch.batch_id).batch.items == 7
 
 
-def test_the_batch_is_told_before_it_has_items(stack: MemoryStack) -> None:
+def test_the_batch_is_told_before_it_has_items(stack):
     told: list[tuple[int, int]] = []
 
     def tell(batch: Batch) -> None:
@@ -107,13 +107,13 @@ def test_the_batch_is_told_before_it_has_items(stack: MemoryStack) -> None:
     assert told == [(batch.batch_id, 0)]
 
 
-def test_a_second_driver_gets_the_same_batch_and_the_same_items(stack: MemoryStack) -> None:
+def test_a_second_driver_gets_the_same_batch_and_the_same_items(stack):
     first, again = (opened(stack, OpenBatch(user_key="mine"), STAGING) for _ in range(2))
     assert (first[0].batch_id, first[1]) == (again[0].batch_id, again[1])
     assert stack.tracker().status(first[0].batch_id).batch.items == 7
 
 
-def test_without_rows_or_after_the_close_there_is_nothing_to_add(stack: MemoryStack) -> None:
+def test_without_rows_or_after_the_close_there_is_nothing_to_add(stack):
     empty = Staging("/staging", "rows-2", StructType(), {})
     batch, group = opened(stack, OpenBatch(), empty)
     assert (group, stack.tracker().status(batch.batch_id).batch.items) == (None, 0)
@@ -123,7 +123,7 @@ def test_without_rows_or_after_the_close_there_is_nothing_to_add(stack: MemorySt
     assert opened(stack, OpenBatch(), STAGING)[1] is None
 
 
-def test_the_first_row_is_the_first_item_unless_there_are_none(stack: MemoryStack) -> None:
+def test_the_first_row_is_the_first_item_unless_there_are_none(stack):
     batch, _ = opened(stack, OpenBatch(), STAGING)
     assert first_ordinal(stack, batch, STAGING) == 0  # type: ignore[arg-type]
 
@@ -132,7 +132,7 @@ def test_the_first_row_is_the_first_item_unless_there_are_none(stack: MemoryStac
         first_ordinal(stack, empty, STAGING)  # type: ignore[arg-type]
 
 
-def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(stack: MemoryStack) -> None:
+def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(stack):
     # Given batches that somebody ended, one after the other, before a driver came to add the rows
     asked = retrying(OpenBatch(), EarlierBatch.of(some_failed(stack)))
     empty = Staging("/staging", "rows-1", StructType(), {})
@@ -160,7 +160,7 @@ def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(s
     assert another[1] is not None
 
 
-def test_rows_whose_deadline_is_over_go_out_under_another_key(stack: MemoryStack) -> None:
+def test_rows_whose_deadline_is_over_go_out_under_another_key(stack):
     # Given rows of a redrive, of which none was sent until the deadline
     first, clock = some_failed(stack), stack.memory.clock
     assert isinstance(clock, FixedClock)
@@ -198,7 +198,7 @@ class Sqs:
 
 
 @pytest.mark.parametrize("url", [URL, "http://127.0.0.1:4566/000000000000/work.fifo"])
-def test_a_url_is_taken(url: str) -> None:
+def test_a_url_is_taken(url):
     assert check_url(url) == url
 
 
@@ -212,7 +212,7 @@ def test_a_url_is_taken(url: str) -> None:
         ("https://[", "is not the URL of a queue"),
     ],
 )
-def test_what_is_not_a_url_is_refused(text: str, why: str) -> None:
+def test_what_is_not_a_url_is_refused(text, why):
     with pytest.raises(InvalidRequest, match=why):
         check_url(text)
 
@@ -225,9 +225,7 @@ def test_what_is_not_a_url_is_refused(text: str, why: str) -> None:
         ("QueueDoesNotExist", "The specified queue does not exist or you do not have access to it.", False),
     ],
 )
-def test_a_queue_that_is_there_or_may_not_be_looked_at_is_taken(
-    capsys: pytest.CaptureFixture[str], code: str, message: str, seen: bool
-) -> None:
+def test_a_queue_that_is_there_or_may_not_be_looked_at_is_taken(capsys, code, message, seen):
     sqs = Sqs(code, message=message)
     check_queue(sqs, URL)  # type: ignore[arg-type]
     assert sqs.asked == [URL]
@@ -235,12 +233,12 @@ def test_a_queue_that_is_there_or_may_not_be_looked_at_is_taken(
 
 
 @pytest.mark.parametrize("code", ["AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"])
-def test_a_queue_that_is_not_there_is_refused(code: str) -> None:
+def test_a_queue_that_is_not_there_is_refused(code):
     with pytest.raises(NotConfigured, match=r"check the URL and.* has staged and sent nothing$") as told:
         check_queue(Sqs(code), URL)  # type: ignore[arg-type]
     assert URL in str(told.value)
 
 
-def test_that_sqs_does_not_answer_is_told() -> None:
+def test_that_sqs_does_not_answer_is_told():
     with pytest.raises(ServiceUnavailable):
         check_queue(Sqs("InternalError", 500), URL)  # type: ignore[arg-type]

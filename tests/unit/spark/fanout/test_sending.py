@@ -13,7 +13,6 @@ from fanin.domain import ids
 from fanin.domain.ids import ItemKey, payload_digest
 from fanin.domain.marks import Failure
 from fanin.spark.fanout.sending import NOTES, SendTarget, send_pages, send_task, sent_before
-from tests.unit.spark.conftest import MemoryStack
 
 
 def page(first: int, size: int) -> pa.RecordBatch:
@@ -48,7 +47,7 @@ class Queue:
         return {"Failed": failed}
 
 
-def test_a_task_holds_at_most_a_page_however_large_its_partition_is() -> None:
+def test_a_task_holds_at_most_a_page_however_large_its_partition_is():
     # Given a partition of 10,000 rows in pages of 100
     sqs, behind = Queue(), [0]
     sender = Sender(sqs, "https://queue", group_id="7", workers=4)
@@ -66,7 +65,7 @@ def test_a_task_holds_at_most_a_page_however_large_its_partition_is() -> None:
     assert told.to_pylist() == [{**NOTHING, "sent": 10_000, "requests": 1_000, "refused": 0}]
 
 
-def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages() -> None:
+def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages():
     # Given a queue that refuses every other message
     sqs = Queue(lambda body: int(body.split()[1]) % 2)
     sender = Sender(sqs, "https://queue", group_id="7", workers=4)
@@ -85,7 +84,7 @@ def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages() -
     assert failed[0][0].reason == "not sent: InvalidMessageContents"
 
 
-def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(stack: MemoryStack) -> None:
+def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(stack):
     # Given a batch on a stack whose queue refuses a message
     batch = stack.tracker().open().batch_id
     group = stack.tracker().add(batch, 3)
@@ -100,7 +99,7 @@ def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(st
     assert [row["ordinal"] for one in told for row in one.to_pylist()] == [1, None]
 
 
-def test_a_task_counts_its_rows_also_those_that_the_queue_refuses(stack: MemoryStack) -> None:
+def test_a_task_counts_its_rows_also_those_that_the_queue_refuses(stack):
     # Given a batch, and a queue that refuses one of its messages
     batch = stack.tracker().open().batch_id
     group = stack.tracker().add(batch, 5)
@@ -116,7 +115,7 @@ def test_a_task_counts_its_rows_also_those_that_the_queue_refuses(stack: MemoryS
     assert counted.sizes == [3, 2]
 
 
-def test_a_task_notes_what_it_sent_as_it_goes_and_its_successor_leaves_that_out() -> None:
+def test_a_task_notes_what_it_sent_as_it_goes_and_its_successor_leaves_that_out():
     # Given a partition of pages that follow each other, but for one, and a queue that dies in the third
     sqs = Queue(lambda body: 1 / 0 if body == "body 120" else body == "body 7")
     noted: list[tuple[int, int]] = []
@@ -148,7 +147,7 @@ def test_a_task_notes_what_it_sent_as_it_goes_and_its_successor_leaves_that_out(
     assert noted[3:] == [(100, 150), (200, 210)]
 
 
-def test_a_task_whose_rows_are_scattered_makes_few_notes() -> None:
+def test_a_task_whose_rows_are_scattered_makes_few_notes():
     sender = Sender(Queue(), "https://queue", group_id="7", workers=4)  # type: ignore[arg-type]
     noted: list[object] = []
     pages = [page(2 * n, 1) for n in range(100)]
@@ -156,9 +155,7 @@ def test_a_task_whose_rows_are_scattered_makes_few_notes() -> None:
     assert len(noted) == NOTES
 
 
-def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(
-    stack: MemoryStack,
-) -> None:
+def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(stack):
     # Given a batch on a stack whose queue refuses a message, in which others have added two keys, one of them
     # with another message, and have done a third
     tracker = stack.tracker()

@@ -19,7 +19,7 @@ BODY = StructType().add("body", StringType())
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 9))), st.randoms())
-def test_gaps_are_what_the_blocks_leave_out(parts: list[tuple[bool, int]], random: Any) -> None:
+def test_gaps_are_what_the_blocks_leave_out(parts, random):
     # Given a batch of blocks, of which some are ours
     ours, others, at = [], set[int](), 0
     for mine, size in parts:
@@ -40,17 +40,17 @@ def test_gaps_are_what_the_blocks_leave_out(parts: list[tuple[bool, int]], rando
     assert len(found) == sum(n - 1 not in others for n in others)
 
 
-def test_blocks_that_follow_each_other_are_noted_together() -> None:
+def test_blocks_that_follow_each_other_are_noted_together():
     assert sink.joined([(10, 5), (0, 5), (5, 5), (20, 2)]) == [(0, 15), (20, 22)]
     assert sink.joined([(0, 5), (3, 4), (4, 1)]) == [(0, 7)]
     assert sink.joined([]) == []
 
 
-def test_a_gap_larger_than_a_group_can_be_is_divided() -> None:
+def test_a_gap_larger_than_a_group_can_be_is_divided():
     assert list(sink.gaps([(0, 5)], MAX_COUNT + 10)) == [(5, MAX_COUNT), (MAX_COUNT + 5, 5)]
 
 
-def test_a_gap_is_divided_as_the_calls_need_it() -> None:
+def test_a_gap_is_divided_as_the_calls_need_it():
     assert list(sink.gaps([(2, 1)], 8, most=3)) == [(0, 2), (3, 3), (6, 2)]
 
 

@@ -22,7 +22,7 @@ NOTE = {
 
 
 @pytest.mark.parametrize(("rows", "small"), [(0, True), (400_000, True), (400_001, False)])
-def test_a_staging_is_small_if_the_notes_of_its_tasks_are_all_read(rows: int, small: bool) -> None:
+def test_a_staging_is_small_if_the_notes_of_its_tasks_are_all_read(rows, small):
     assert Staging("/staging", "rows-1", StructType(), {0: rows}).small is small
     assert FEW_FILES == SENT
 
@@ -38,7 +38,7 @@ def test_a_staging_is_small_if_the_notes_of_its_tasks_are_all_read(rows: int, sm
     ],
     ids=["cut off", "no object", "no fields", "another type", "empty"],
 )
-def test_a_damaged_note_is_named_with_what_to_do(files: dict[str, str]) -> None:
+def test_a_damaged_note_is_named_with_what_to_do(files):
     system = FileSystem()
     system.files = {f"/folder/{name}": text.encode() for name, text in files.items()}
 

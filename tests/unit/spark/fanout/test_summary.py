@@ -25,7 +25,7 @@ def some_failed(stack: MemoryStack) -> Batch:
     return ledger.cancel(batch_id)
 
 
-def test_what_is_left_of_a_batch_that_was_ended_is_told(stack: MemoryStack) -> None:
+def test_what_is_left_of_a_batch_that_was_ended_is_told(stack):
     # Given a batch that goes on, one without items, and one with some
     ledger = stack.ledger()
     live, empty, some = ledger.open(OpenBatch()), ledger.open(OpenBatch()), some_failed(stack)
@@ -42,7 +42,7 @@ def test_what_is_left_of_a_batch_that_was_ended_is_told(stack: MemoryStack) -> N
     assert "is cancelled, and none of its rows was sent;" in told(some, SentSoFar.NONE)
 
 
-def test_a_batch_that_its_deadline_completed_before_all_was_sent_is_told(stack: MemoryStack) -> None:
+def test_a_batch_that_its_deadline_completed_before_all_was_sent_is_told(stack):
     # Given a batch that its deadline completed while items were pending, and one whose items are all done
     ledger, clock = stack.ledger(), stack.memory.clock
     assert isinstance(clock, FixedClock)
@@ -64,9 +64,7 @@ def test_a_batch_that_its_deadline_completed_before_all_was_sent_is_told(stack: 
     assert all(unsent(done, "/again", sent) is None for sent in SentSoFar)
 
 
-def test_messages_that_the_queue_refused_were_not_sent(
-    stack: MemoryStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_that_the_queue_refused_were_not_sent(stack, monkeypatch):
     # Given a batch that its deadline completed, whose run has noted what it sent: all, or all but one
     ledger, clock = stack.ledger(), stack.memory.clock
     assert isinstance(clock, FixedClock)
@@ -143,14 +141,14 @@ def written(place: Place, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return write_rejects(None, left, "/rejects", wait=place.wait)  # type: ignore[arg-type]
 
 
-def test_rejects_that_another_run_deleted_are_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_that_another_run_deleted_are_written_again(monkeypatch):
     place = Place()
     place.meanwhile = [place.delete]
     assert written(place, monkeypatch) == place.there == {"null": 3}
     assert place.waited == 1
 
 
-def test_rejects_that_another_run_has_written_instead_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_that_another_run_has_written_instead_are_left_alone(monkeypatch):
     # Given a write that fails since another run has committed the same rejects
     place = Place()
     place.meanwhile = [place.fail]
@@ -158,9 +156,7 @@ def test_rejects_that_another_run_has_written_instead_are_left_alone(monkeypatch
     assert place.waited == 0
 
 
-def test_rejects_that_can_never_be_written_are_an_error_with_what_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rejects_that_can_never_be_written_are_an_error_with_what_to_do(monkeypatch):
     place = Place()
 
     def fail() -> None:
@@ -174,9 +170,7 @@ def test_rejects_that_can_never_be_written_are_an_error_with_what_to_do(
     assert place.waited == len(WAITS)
 
 
-def test_rejects_whose_folder_cannot_be_used_say_what_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rejects_whose_folder_cannot_be_used_say_what_to_do(monkeypatch):
     place = Place()
 
     def fail() -> None:

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ from fanin.spark.inputs.formats import Dataset, DatasetFormat, Dialect, format_o
         ("acks/*.ndjson", "json"),
     ],
 )
-def test_suffixes_say_the_format(path: str, form: str) -> None:
+def test_suffixes_say_the_format(path, form):
     # Given a path, when nobody says its format, then the suffix does
     assert format_of_path(path) == form
 
@@ -35,7 +34,7 @@ def test_suffixes_say_the_format(path: str, form: str) -> None:
         ({"delimiter": ""}, "the delimiter is empty"),
     ],
 )
-def test_what_makes_no_sense_is_refused(given: dict[str, Any], why: str) -> None:
+def test_what_makes_no_sense_is_refused(given, why):
     with pytest.raises(InvalidRequest, match=why):
         Dialect(**given)
 
@@ -44,7 +43,7 @@ def test_what_makes_no_sense_is_refused(given: dict[str, Any], why: str) -> None
     ("encoding", "wide"),
     [("UTF-8", False), ("latin-1", False), ("windows-1252", False), ("UTF-16LE", True), ("utf32", True)],
 )
-def test_lines_of_wide_encodings_cannot_be_divided(encoding: str, wide: bool) -> None:
+def test_lines_of_wide_encodings_cannot_be_divided(encoding, wide):
     assert Dialect(encoding=encoding).wide is wide
 
 
@@ -52,17 +51,17 @@ def test_lines_of_wide_encodings_cannot_be_divided(encoding: str, wide: bool) ->
     ("encoding", "javas"),
     [("latin-1", "ISO-8859-1"), ("l9", "ISO-8859-15"), ("windows-1252", "windows-1252")],
 )
-def test_spark_is_told_an_encoding_by_a_name_that_java_knows(encoding: str, javas: str) -> None:
+def test_spark_is_told_an_encoding_by_a_name_that_java_knows(encoding, javas):
     assert Dialect(encoding=encoding).csv_options()["encoding"] == javas
 
 
-def test_a_quote_escapes_itself_unless_another_does() -> None:
+def test_a_quote_escapes_itself_unless_another_does():
     assert (Dialect().inner_escape, Dialect(quote="'").inner_escape) == ('"', "'")
     assert Dialect(escape="\\").csv_options()["escape"] == "\\"
     assert Dialect(quote="").csv_options()["quote"] == ""
 
 
-def test_a_description_has_every_option_as_json() -> None:
+def test_a_description_has_every_option_as_json():
     dataset = Dataset(Path("rows.csv"), DatasetFormat.CSV, schema="id long", delimiter=";", multiline=True)
     assert json.loads(json.dumps(dataset.describe())) == {
         "path": "rows.csv",
@@ -85,6 +84,6 @@ def test_a_description_has_every_option_as_json() -> None:
         ((Path("s3://lake/rows"),), "a Path has one slash; give the text s3://lake/rows"),
     ],
 )
-def test_what_is_not_a_dataset_is_refused(given: tuple[Any, ...], why: str) -> None:
+def test_what_is_not_a_dataset_is_refused(given, why):
     with pytest.raises(InvalidRequest, match=why):
         Dataset(*given)

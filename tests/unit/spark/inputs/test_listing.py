@@ -65,7 +65,7 @@ def files(*names: str) -> list[FoundFile]:
     return [FoundFile(f"{PLACE}/{name}", 1, 1) for name in names]
 
 
-def test_a_folder_above_the_dataset_is_not_listed_however_much_it_holds() -> None:
+def test_a_folder_above_the_dataset_is_not_listed_however_much_it_holds():
     store = Store(f"{PLACE}/day=1/a.parquet", f"{PLACE}/day=2/b.parquet")
 
     assert find_table(store.session(), files("day=1/a.parquet", "day=2/b.parquet")) is None
@@ -77,7 +77,7 @@ def test_a_folder_above_the_dataset_is_not_listed_however_much_it_holds() -> Non
     }
 
 
-def test_a_folder_of_many_files_is_not_listed_once_more() -> None:
+def test_a_folder_of_many_files_is_not_listed_once_more():
     names = [f"day=1/{number}.parquet" for number in range(1_001)]
     store = Store(*(f"{PLACE}/{name}" for name in names), f"{PLACE}/day=1/_delta_log/0.json")
 
@@ -86,7 +86,7 @@ def test_a_folder_of_many_files_is_not_listed_once_more() -> None:
     assert all(folder.endswith(INSIDE) for folder in store.listed)
 
 
-def test_each_folder_with_files_is_looked_at_by_one_call() -> None:
+def test_each_folder_with_files_is_looked_at_by_one_call():
     store = Store(f"{PLACE}/day=1/a.parquet", f"{PLACE}/day=1/b.parquet")
 
     find_table(store.session(), files("day=1/a.parquet", "day=1/b.parquet"))
@@ -94,7 +94,7 @@ def test_each_folder_with_files_is_looked_at_by_one_call() -> None:
     assert [folder for folder in store.listed if folder.startswith(f"{PLACE}/day")] == [f"{PLACE}/day=1"]
 
 
-def test_the_folder_of_a_dataset_is_not_listed_to_find_its_format() -> None:
+def test_the_folder_of_a_dataset_is_not_listed_to_find_its_format():
     store = Store(f"{PLACE}/a.parquet")
 
     assert table_at(store.session(), PLACE) is None
@@ -107,14 +107,14 @@ def test_the_folder_of_a_dataset_is_not_listed_to_find_its_format() -> None:
     [("_delta_log/0.json", "Delta"), (".hoodie/x", "Hudi"), ("metadata/1.metadata.json", "Iceberg")],
 )
 @pytest.mark.parametrize("root", ["s3://lake", PLACE, f"{PLACE}/day=1"])
-def test_a_table_is_found_above_the_files_and_beside_them(log: str, kind: str, root: str) -> None:
+def test_a_table_is_found_above_the_files_and_beside_them(log, kind, root):
     store = Store(f"{root}/{log}", f"{PLACE}/day=1/a.parquet")
 
     assert find_table(store.session(), files("day=1/a.parquet")) == TableFolder(root, kind)
     assert table_at(store.session(), root) == TableFolder(root, kind)
 
 
-def test_after_a_table_is_found_other_folders_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_table_is_found_other_folders_are_not_looked_at(monkeypatch):
     # Given a table of many folders, the first of which has its log, and a store that answers to that first
     names = [f"day={number:03}/a.parquet" for number in range(300)]
     store = Store(f"{PLACE}/day=000/_delta_log/0.json", *(f"{PLACE}/{name}" for name in names))
@@ -135,7 +135,7 @@ def test_after_a_table_is_found_other_folders_are_not_looked_at(monkeypatch: pyt
     assert len(store.listed) < len(names) / 2
 
 
-def test_a_folder_above_that_the_job_may_not_look_into_is_no_table() -> None:
+def test_a_folder_above_that_the_job_may_not_look_into_is_no_table():
     store = Store(f"{PLACE}/a.parquet")
     store.denied = {"s3://lake/_delta_log", "s3://lake/.hoodie"}
 

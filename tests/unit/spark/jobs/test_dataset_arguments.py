@@ -21,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def test_without_arguments_everything_is_by_default(parser: argparse.ArgumentParser) -> None:
+def test_without_arguments_everything_is_by_default(parser):
     options = parser.parse_args([])
     assert (options.format, dialect_of(options), options.max_rejects) == (None, Dialect(), RejectLimit())
 
@@ -35,16 +35,14 @@ def test_without_arguments_everything_is_by_default(parser: argparse.ArgumentPar
         ("--escape", "ab", "the escape must be a single character, and is 'ab'"),
     ],
 )
-def test_a_dialect_that_cannot_be_is_a_wrong_argument(
-    capsys: pytest.CaptureFixture[str], option: str, text: str, why: str
-) -> None:
+def test_a_dialect_that_cannot_be_is_a_wrong_argument(capsys, option, text, why):
     with pytest.raises(SystemExit):
         ack.JOB.main(["--input", "acks", "--work", "nowhere", option, text])
     assert why in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["rows,rows", "a,b,c,d,e", ""])
-def test_text_that_is_refused_is_told_why(capsys: pytest.CaptureFixture[str], text: str) -> None:
+def test_text_that_is_refused_is_told_why(capsys, text):
     parser = argparse.ArgumentParser()
     parser.add_argument("--totals", type=names_of_totals)
     with pytest.raises(argparse.ArgumentTypeError) as refused:
@@ -78,22 +76,20 @@ def test_a_rate_is_a_number_of_writes_a_second(rate, capsys):
 
 
 @pytest.mark.parametrize("arguments", [[], ["compact"]])
-def test_an_unknown_job_is_refused_with_the_names_of_all(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_job_is_refused_with_the_names_of_all(arguments, capsys):
     assert jobs.main(arguments) == USAGE
     assert "ack, audit, fan-out;" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", JobName)
-def test_every_job_has_its_help(name: JobName, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_job_has_its_help(name, capsys):
     with pytest.raises(SystemExit) as ended:
         jobs.main([name, "--help"])
     assert ended.value.code == OK
     assert f"fanin.spark.jobs.{name.replace('-', '_')}" in capsys.readouterr().out
 
 
-def test_the_other_arguments_are_the_job_s(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_other_arguments_are_the_job_s(monkeypatch):
     given = []
     monkeypatch.setattr(
         jobs.job(JobName.AUDIT).__class__, "main", lambda self, arguments: given.append(arguments) or 3

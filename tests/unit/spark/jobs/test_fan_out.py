@@ -48,7 +48,7 @@ def run(*more: str) -> dict[str, Any]:
     return JOB.run(None, JOB.parser().parse_args([*NEEDED, *more]))
 
 
-def test_without_options_it_is_a_plain_batch(asked: list[dict[str, Any]]) -> None:
+def test_without_options_it_is_a_plain_batch(asked):
     told = run()
     assert (told["ok"], told["batch_id"], told["state"]) == (True, 7, "closed")
     assert told["accounted"] == {"in": 3, "sent": 3, "rejected": 0}
@@ -57,9 +57,7 @@ def test_without_options_it_is_a_plain_batch(asked: list[dict[str, Any]]) -> Non
     assert request_of({name: call[name] for name in _OF_THE_BATCH}) == OpenBatch()
 
 
-def test_the_batch_is_told_as_soon_as_it_is_open(
-    asked: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_batch_is_told_as_soon_as_it_is_open(asked, capsys):
     options = JOB.parser().parse_args(NEEDED)
     JOB.run(None, options)  # type: ignore[arg-type]
     batch_id = options.so_far["batch_id"]
@@ -67,7 +65,7 @@ def test_the_batch_is_told_as_soon_as_it_is_open(
     assert capsys.readouterr().err == told
 
 
-def test_every_option_of_the_batch_is_in_the_request(asked: list[dict[str, Any]]) -> None:
+def test_every_option_of_the_batch_is_in_the_request(asked):
     run(
         *("--user-key", "mine", "--parent-item", "7:g:3", "--retry-of", "9"),
         *("--lifetime", "7200", "--idle-ttl", "600"),
@@ -91,7 +89,7 @@ def test_every_option_of_the_batch_is_in_the_request(asked: list[dict[str, Any]]
     )
 
 
-def test_every_option_of_the_dataset_is_in_the_plan(asked: list[dict[str, Any]]) -> None:
+def test_every_option_of_the_dataset_is_in_the_plan(asked):
     run(
         *("--format", "csv", "--schema", "id long", "--multiline", "--body", "text"),
         *("--delimiter", r"\t", "--encoding", "latin-1", "--quote", "'", "--escape", "^"),
@@ -125,7 +123,7 @@ def test_every_option_of_the_dataset_is_in_the_plan(asked: list[dict[str, Any]])
         ({"state": State.ORPHANED}, False),
     ],
 )
-def test_a_batch_that_ended_otherwise_is_not_ok(changed: dict[str, Any], ok: bool) -> None:
+def test_a_batch_that_ended_otherwise_is_not_ok(changed, ok):
     assert replace(DONE, **changed).summary()["ok"] is ok
 
 
@@ -142,15 +140,13 @@ def test_a_batch_that_ended_otherwise_is_not_ok(changed: dict[str, Any], ok: boo
         ("--max-rejects", "101%", "neither a number of rows nor a share"),
     ],
 )
-def test_arguments_that_do_not_make_sense_say_why(
-    capsys: pytest.CaptureFixture[str], option: str, value: str, message: str
-) -> None:
+def test_arguments_that_do_not_make_sense_say_why(capsys, option, value, message):
     with pytest.raises(SystemExit):
         JOB.parser().parse_args([*NEEDED, option, value])
     assert message in capsys.readouterr().err
 
 
-def test_targets_are_called_back_at_the_end(asked: list[dict[str, Any]]) -> None:
+def test_targets_are_called_back_at_the_end(asked):
     run(
         *("--on-end", '{"type": "sqs", "when": "complete", "queue_url": "https://next"}'),
         *("--on-end", '{"type": "step_functions", "task_token": "t"}'),
@@ -162,13 +158,13 @@ def test_targets_are_called_back_at_the_end(asked: list[dict[str, Any]]) -> None
 
 
 @pytest.mark.parametrize("bad", ["sqs", "[]", "5", '{"type": "pager"}', '{"queue_url": "https://q"}'])
-def test_what_is_not_a_target_is_refused(bad: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_a_target_is_refused(bad, capsys):
     with pytest.raises(SystemExit):
         run("--on-end", bad)
     assert "not a target" in capsys.readouterr().err
 
 
-def test_failed_rows_of_an_earlier_fan_out_take_the_place_of_a_dataset(asked: list[dict[str, Any]]) -> None:
+def test_failed_rows_of_an_earlier_fan_out_take_the_place_of_a_dataset(asked):
     for more, pending in (([], False), (["--and-pending"], True)):
         words = ["--failed-from", "/first", "--retry-of", "9", *NEEDED[2:], *more]
         JOB.run(None, JOB.parser().parse_args(words))  # type: ignore[arg-type]
@@ -184,9 +180,7 @@ def test_failed_rows_of_an_earlier_fan_out_take_the_place_of_a_dataset(asked: li
         (["--input", "rows.csv", "--and-pending"], "goes with --failed-from"),
     ],
 )
-def test_arguments_that_contradict_each_other_end_the_job_before_it_begins(
-    capsys: pytest.CaptureFixture[str], words: list[str], why: str
-) -> None:
+def test_arguments_that_contradict_each_other_end_the_job_before_it_begins(capsys, words, why):
     with pytest.raises(SystemExit) as ended:
         JOB.main([*words, *NEEDED[2:]])
     assert ended.value.code == USAGE
@@ -194,6 +188,6 @@ def test_arguments_that_contradict_each_other_end_the_job_before_it_begins(
 
 
 @pytest.mark.parametrize("words", [[], ["--input", "rows.csv", "--failed-from", "/first"]])
-def test_either_a_dataset_or_failed_rows_are_sent(words: list[str]) -> None:
+def test_either_a_dataset_or_failed_rows_are_sent(words):
     with pytest.raises(SystemExit):
         JOB.parser().parse_args([*words, *NEEDED[2:]])

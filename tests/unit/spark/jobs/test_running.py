@@ -168,9 +168,7 @@ ONE_SOURCE = "pass --scan, or both --batches-export and --words-export"
         ("audit", "--scan --output=", "--output must be a path, such as s3://bucket/data or a Path, not ''"),
     ],
 )
-def test_wrong_arguments_of_a_job_start_nothing(
-    sessions, capsys: pytest.CaptureFixture[str], module: str, words: str, why: str
-) -> None:
+def test_wrong_arguments_of_a_job_start_nothing(sessions, capsys, module, words, why):
     # Given arguments that are unknown, too few, or contradict each other, when a job is run
     with pytest.raises(SystemExit) as ended:
         import_module(f"fanin.spark.jobs.{module}").JOB.main(["--output", "nowhere", *words.split()])
@@ -193,12 +191,8 @@ ANY_JOB = pytest.mark.parametrize(
 
 @ANY_JOB
 def test_a_job_that_cannot_reach_what_it_needs_ends_before_it_begins(
-    sessions,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    module: str,
-    arguments: list[str],
-) -> None:
+    sessions, monkeypatch, capsys, module, arguments
+):
     # Given a network from which nothing of AWS answers
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = f"http://127.0.0.1:{server.getsockname()[1]}"
@@ -216,7 +210,7 @@ def test_a_job_that_cannot_reach_what_it_needs_ends_before_it_begins(
     assert not sessions
 
 
-def test_an_audit_of_exports_needs_nothing_but_the_exports() -> None:
+def test_an_audit_of_exports_needs_nothing_but_the_exports():
     audit = import_module("fanin.spark.jobs.audit").JOB
     options = audit.parser().parse_args(["--batches-export", "a", "--words-export", "b", "--output", "c"])
     assert audit.needs(options) == {}
@@ -224,12 +218,8 @@ def test_an_audit_of_exports_needs_nothing_but_the_exports() -> None:
 
 @ANY_JOB
 def test_a_table_that_is_not_named_is_told_before_spark_starts(
-    sessions,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    module: str,
-    arguments: list[str],
-) -> None:
+    sessions, monkeypatch, capsys, module, arguments
+):
     # Given an environment with a region and perhaps an API, but without tables
     monkeypatch.setenv("FANIN_API_URL", "https://api.test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")

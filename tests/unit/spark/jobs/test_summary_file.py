@@ -75,9 +75,7 @@ def too_many(spark: SparkSession, options: argparse.Namespace) -> Summary:
     ],
     ids=["well", "wrong", "too many rejects", "refused", "spark's error", "interrupted"],
 )
-def test_only_a_run_that_came_to_its_end_leaves_a_summary_in_its_folder(
-    folder: Path, capsys: pytest.CaptureFixture[str], *, run: Run, code: int, left: bool
-) -> None:
+def test_only_a_run_that_came_to_its_end_leaves_a_summary_in_its_folder(folder, capsys, *, run, code, left):
     # Given the folder of a run that was fine
     file, seen = folder / "summary.json", []
     file.write_text('{"job": "a-job", "ok": true}')
@@ -96,9 +94,7 @@ def test_only_a_run_that_came_to_its_end_leaves_a_summary_in_its_folder(
         assert file.read_text() == f"{capsys.readouterr().out.splitlines()[-1]}\n"
 
 
-def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(
-    sessions: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(sessions, monkeypatch):
     # Given a folder that only Spark reaches
     done: list[str] = []
 
@@ -127,9 +123,7 @@ def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(
     assert done == [f"delete {name}", "run", f"write {name}"]
 
 
-def test_a_job_that_is_done_ends_well_though_its_summary_cannot_be_written(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_job_that_is_done_ends_well_though_its_summary_cannot_be_written(folder, monkeypatch, capsys):
     # Given a file that others replace all the time
     def refuse_to_write(_files: Files, name: str, _text: str) -> None:
         raise ServiceUnavailable(f"{name} cannot be replaced")
@@ -143,9 +137,7 @@ def test_a_job_that_is_done_ends_well_though_its_summary_cannot_be_written(
     assert told.err == f"the summary is not in {folder}: summary.json cannot be replaced\n"
 
 
-def test_a_file_of_that_name_that_is_no_summary_stays(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_that_name_that_is_no_summary_stays(folder, capsys):
     (folder / "summary.json").write_text('{"mine": true}')
     assert job(lambda *_: {"ok": True}).main(["--out", f"{folder}"]) == FAILED
     told = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -27,7 +27,7 @@ def asked(ledger: LedgerService, items: list[tuple[int, int]]) -> list[tuple[str
     return [(row["outcome"], row["why"]) for row in told]
 
 
-def test_each_item_has_its_own_outcome(ledger: LedgerService) -> None:
+def test_each_item_has_its_own_outcome(ledger):
     batch_id = ledger.open(OpenBatch()).batch_id
     group = ledger.add(batch_id, 5_000)
     ledger.mark([group[1], group[4_999]]).whole()
@@ -46,7 +46,7 @@ def test_each_item_has_its_own_outcome(ledger: LedgerService) -> None:
 
 
 @pytest.mark.parametrize("moment", range(1, 9))
-def test_an_item_that_fails_meanwhile_is_never_told_to_be_done(moment: int) -> None:
+def test_an_item_that_fails_meanwhile_is_never_told_to_be_done(moment):
     # Given a word whose last item fails between two accesses of the reader
     seen, due = 0, True
 
@@ -69,7 +69,7 @@ def test_an_item_that_fails_meanwhile_is_never_told_to_be_done(moment: int) -> N
     assert (outcome, why) in {("pending", None), ("failed", "torn")}
 
 
-def test_a_held_item_has_failed_and_waits(ledger: LedgerService) -> None:
+def test_a_held_item_has_failed_and_waits(ledger):
     batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
     group = ledger.add(batch_id, 3)
     ledger.mark([Failure(group[1], "out of stock")]).whole()
@@ -77,7 +77,7 @@ def test_a_held_item_has_failed_and_waits(ledger: LedgerService) -> None:
     assert asked(ledger, [(batch_id, 0), (batch_id, 1)]) == [("pending", None), ("held", "out of stock")]
 
 
-def test_a_batch_that_is_not_there_hides_no_other(ledger: LedgerService) -> None:
+def test_a_batch_that_is_not_there_hides_no_other(ledger):
     batch_id = ledger.open(OpenBatch()).batch_id
     group = ledger.add(batch_id, 1)
     ledger.mark([group[0]]).whole()
@@ -87,7 +87,7 @@ def test_a_batch_that_is_not_there_hides_no_other(ledger: LedgerService) -> None
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_it_agrees_with_what_is_missing(ledger: LedgerService, seed: int) -> None:
+def test_it_agrees_with_what_is_missing(ledger, seed):
     # Given a batch of which single items and ranges are done, at random
     chance = random.Random(seed)  # noqa: S311
     count = chance.choice([1, 64, 65, 4_097, 10_000])

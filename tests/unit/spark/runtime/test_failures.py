@@ -35,7 +35,7 @@ Traceback (most recent call last):
 
 
 @pytest.mark.parametrize("text", [NEW, OLD], ids=["Spark 4", "Spark 3.5"])
-def test_an_error_of_fanin_is_its_own_code_and_message(text: str) -> None:
+def test_an_error_of_fanin_is_its_own_code_and_message(text):
     assert raised_in_task(PySparkException(text)) == Raised("not-configured", QUEUE)
 
 
@@ -51,7 +51,7 @@ def test_an_error_of_fanin_is_its_own_code_and_message(text: str) -> None:
     ],
     ids=["none of Python", "no traceback", "in the text of another", "unknown", "no error", "not the last"],
 )
-def test_other_failures_are_none_of_fanin(text: str) -> None:
+def test_other_failures_are_none_of_fanin(text):
     assert raised_in_task(PySparkException(text)) is None
 
 
@@ -84,21 +84,21 @@ def test_other_failures_are_none_of_fanin(text: str) -> None:
         ),
     ],
 )
-def test_a_path_that_cannot_be_used_is_named(java: str, told: str) -> None:
+def test_a_path_that_cannot_be_used_is_named(java, told):
     assert (refused_storage(PySparkException(java)) or "").startswith(told)
 
 
-def test_a_path_that_does_not_exist_is_clear() -> None:
+def test_a_path_that_does_not_exist_is_clear():
     said = "[PATH_NOT_FOUND] Path does not exist: file:/nowhere. SQLSTATE: 42K03"
     assert refused_storage(AnalysisException(said)) == said
 
 
 @pytest.mark.parametrize("other", ["java.lang.NullPointerException", "file:/a is not a Parquet file {0}"])
-def test_other_failures_need_a_traceback(other: str) -> None:
+def test_other_failures_need_a_traceback(other):
     assert refused_storage(PySparkException(other)) is None
 
 
-def test_a_file_that_cannot_be_read_is_named_unless_nobody_answered() -> None:
+def test_a_file_that_cannot_be_read_is_named_unless_nobody_answered():
     said = "Encountered error while reading file file:///in/a%20b.parquet. SQLSTATE: KD001"
 
     told = refused_storage(PySparkException(said))

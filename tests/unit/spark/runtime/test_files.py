@@ -42,9 +42,7 @@ def requests(system: FileSystem, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("replace", [True, False])
-def test_a_driver_that_dies_at_any_step_leaves_a_whole_file_or_none(
-    system: FileSystem, replace: bool
-) -> None:
+def test_a_driver_that_dies_at_any_step_leaves_a_whole_file_or_none(system, replace):
     folder, old = Folder(system.session(), "/folder"), b"the old text"
     died = 0
     while True:
@@ -70,7 +68,7 @@ def test_a_driver_that_dies_at_any_step_leaves_a_whole_file_or_none(
     assert died >= 4
 
 
-def test_of_two_drivers_one_writes_a_file_that_should_stay(system: FileSystem) -> None:
+def test_of_two_drivers_one_writes_a_file_that_should_stay(system):
     folder = Folder(system.session(), "/folder")
     assert folder.write("note", "the first", replace=False)
     assert not folder.write("note", "the second", replace=False)
@@ -79,7 +77,7 @@ def test_of_two_drivers_one_writes_a_file_that_should_stay(system: FileSystem) -
 
 
 @pytest.mark.parametrize("kind", ["HDFS", "S3 with conditional writes"])
-def test_a_driver_that_is_overtaken_while_it_writes_does_not_replace_the_file(kind: str) -> None:
+def test_a_driver_that_is_overtaken_while_it_writes_does_not_replace_the_file(kind):
     # Given a file that another driver writes while this one closes its own
     system = KINDS[kind]()
     folder = Folder(system.session(), "/folder")
@@ -97,7 +95,7 @@ def test_a_driver_that_is_overtaken_while_it_writes_does_not_replace_the_file(ki
     assert whole(system) == b"the other's"
 
 
-def test_a_file_is_read_by_one_request(system: FileSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_by_one_request(system, monkeypatch):
     system.files = {"/folder/note": b"text"}
     folder = Folder(system.session(), "/folder")
     asked = requests(system, monkeypatch)
@@ -105,7 +103,7 @@ def test_a_file_is_read_by_one_request(system: FileSystem, monkeypatch: pytest.M
     assert asked == ["open"]
 
 
-def test_a_file_that_is_replaced_while_it_is_opened_has_the_new_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_replaced_while_it_is_opened_has_the_new_text(monkeypatch):
     # Given a driver that deletes a file before a reader opens it, and puts another there before it looks
     system = FileSystem()
     system.files = {"/folder/note": b"the old text"}
@@ -123,9 +121,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_has_the_new_text(monkeypatch
     assert folder.read("note") == "the new text"
 
 
-def test_a_file_that_cannot_be_read_is_tried_twice(
-    system: FileSystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_read_is_tried_twice(system, monkeypatch):
     def refuse(_path: object) -> None:
         raise Raised("AccessControlException: read")
 
@@ -138,7 +134,7 @@ def test_a_file_that_cannot_be_read_is_tried_twice(
     assert asked == ["open", "exists", "open"]
 
 
-def test_what_cannot_be_deleted_is_not_taken_for_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_deleted_is_not_taken_for_gone(monkeypatch):
     # Given a file system that says no, and does not raise
     system = FileSystem()
     system.files = {"/folder/rows/part-0": b"x"}
@@ -151,7 +147,7 @@ def test_what_cannot_be_deleted_is_not_taken_for_gone(monkeypatch: pytest.Monkey
     folder.delete("none")
 
 
-def test_a_driver_that_is_interrupted_while_it_writes_leaves_no_half_object() -> None:
+def test_a_driver_that_is_interrupted_while_it_writes_leaves_no_half_object():
     # Given Ctrl-C in the middle of a file; what is left of the driver goes on
     system = FileSystem("s3", objects=True)
     system.steps = 2
@@ -170,7 +166,7 @@ def test_a_driver_that_is_interrupted_while_it_writes_leaves_no_half_object() ->
     assert not system.files
 
 
-def test_what_is_written_beside_is_hidden_from_spark() -> None:
+def test_what_is_written_beside_is_hidden_from_spark():
     # Given a driver that dies before it renames; its folder is a dataset
     system = FileSystem()
     system.steps = 4
@@ -180,9 +176,7 @@ def test_what_is_written_beside_is_hidden_from_spark() -> None:
     assert left.startswith("/folder/.part-0.parquet-")
 
 
-def test_a_file_whose_folder_was_taken_over_does_not_delete_what_is_there_now(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_whose_folder_was_taken_over_does_not_delete_what_is_there_now(monkeypatch):
     # Given a driver whose folder another one replaces between its draft and the rename
     system = FileSystem()
     folder, rename = Folder(system.session(), "hdfs://n/out"), system.rename

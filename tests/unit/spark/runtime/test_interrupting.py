@@ -20,7 +20,7 @@ def before() -> Iterator[object]:
     logging.disable(level)
 
 
-def test_while_java_starts_it_waits(before: object) -> None:
+def test_while_java_starts_it_waits(before):
     # Given a start that puts a handler of its own into place, as PySpark's does
     done = []
 
@@ -37,7 +37,7 @@ def test_while_java_starts_it_waits(before: object) -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_an_error_of_the_start_is_not_hidden(before: object) -> None:
+def test_an_error_of_the_start_is_not_hidden(before):
     def start() -> None:
         with held_interrupt():
             signal.raise_signal(signal.SIGINT)
@@ -48,7 +48,7 @@ def test_an_error_of_the_start_is_not_hidden(before: object) -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_it_turns_off_all_logging_and_the_next_one_ends_the_process() -> None:
+def test_it_turns_off_all_logging_and_the_next_one_ends_the_process():
     spark = MagicMock()
     with pytest.raises(KeyboardInterrupt), quiet_interrupt(spark):
         signal.raise_signal(signal.SIGINT)
@@ -59,14 +59,14 @@ def test_it_turns_off_all_logging_and_the_next_one_ends_the_process() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
 
 
-def test_without_it_everything_is_as_before(before: object) -> None:
+def test_without_it_everything_is_as_before(before):
     with quiet_interrupt(MagicMock()):
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
     assert logging.getLogger("py4j").isEnabledFor(logging.CRITICAL)
 
 
-def test_other_threads_leave_handlers_alone(before: object) -> None:
+def test_other_threads_leave_handlers_alone(before):
     # Python allows handlers in the main thread only
     found = []
 

@@ -1,8 +1,5 @@
 """The same place by all its names, and where a path leads."""
 
-from pathlib import Path
-from typing import Any
-
 import pyarrow.fs as pafs
 import pytest
 
@@ -11,34 +8,34 @@ from fanin.spark.runtime.places import canonical, escaped, file_system, is_patte
 
 
 @pytest.mark.parametrize("uri", ["s3://lake/a", "s3a://lake/a/", "s3n://lake/a"])
-def test_a_place_on_s3_is_the_same_by_any_scheme(uri: str) -> None:
+def test_a_place_on_s3_is_the_same_by_any_scheme(uri):
     assert canonical(uri) == "s3://lake/a/"
 
 
 @pytest.mark.parametrize("uri", ["s3://lake", "s3a://lake/"])
-def test_a_bucket_is_the_place_of_all_that_is_in_it(uri: str) -> None:
+def test_a_bucket_is_the_place_of_all_that_is_in_it(uri):
     assert canonical("s3://lake/a").startswith(canonical(uri))
 
 
-def test_a_link_is_the_place_that_it_points_to(tmp_path: Path) -> None:
+def test_a_link_is_the_place_that_it_points_to(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "there")
     assert canonical(f"file:{tmp_path}/link/x") == f"file:{tmp_path.resolve()}/there/x/"
     assert canonical("file:/") == "file:/"
 
 
-def test_other_file_systems_are_other_places() -> None:
+def test_other_file_systems_are_other_places():
     assert canonical("hdfs://n/a") == "hdfs://n/a/"
 
 
 @pytest.mark.parametrize("path", ["a*", "a?", "[1]", "{a,b}", "a\\b"])
-def test_a_path_with_signs_of_a_pattern_is_one_unless_they_are_escaped(path: str) -> None:
+def test_a_path_with_signs_of_a_pattern_is_one_unless_they_are_escaped(path):
     assert is_pattern(path)
     signs = [letter for letter in escaped(path) if letter == "\\"]
     assert len(signs) == sum(letter in "*?[]{}" or 2 * (letter == "\\") for letter in path)
 
 
-def test_any_other_path_is_taken_as_it_is() -> None:
+def test_any_other_path_is_taken_as_it_is():
     path = "s3://lake/a b/ü=1/x,y (2).csv"
     assert not is_pattern(path)
     assert escaped(path) == path
@@ -99,20 +96,18 @@ ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
         ),
     ],
 )
-def test_settings_of_s3a_come_before_the_environment(
-    conf: dict[str, str], environment: dict[str, str], options: dict[str, Any]
-) -> None:
+def test_settings_of_s3a_come_before_the_environment(conf, environment, options):
     assert s3_options("lake", conf.get, environment) == options
 
 
 @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
-def test_paths_of_this_machine(tmp_path: Path, form: str) -> None:
+def test_paths_of_this_machine(tmp_path, form):
     system, root = file_system(form.format(tmp_path))
     assert (system.type_name, root) == ("local", str(tmp_path))
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
-def test_a_bucket_without_an_endpoint_is_looked_for(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bucket_without_an_endpoint_is_looked_for(scheme, monkeypatch):
     # Given an environment that names a region, as on EMR, and a bucket in another one
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
         monkeypatch.delenv(name, raising=False)
@@ -150,9 +145,7 @@ def only_own_region(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("only_own_region")
-def test_a_bucket_that_cannot_be_looked_for_is_asked_for_where_the_job_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bucket_that_cannot_be_looked_for_is_asked_for_where_the_job_is(monkeypatch):
     # Given a job in the region of the bucket
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     assert file_system("s3://lake/acks")[0].region == "eu-west-1"
@@ -164,6 +157,6 @@ def test_a_bucket_that_cannot_be_looked_for_is_asked_for_where_the_job_is(
 
 
 @pytest.mark.usefixtures("only_own_region")
-def test_a_bucket_of_which_nothing_says_where_it_is_is_an_error_that_names_it() -> None:
+def test_a_bucket_of_which_nothing_says_where_it_is_is_an_error_that_names_it():
     with pytest.raises(OSError, match="bucket 'lake'"):
         file_system("s3://lake/acks")

@@ -35,17 +35,17 @@ def eventually(holds) -> None:
         (200_000_000, 13_421.7728, "134,217,728 of 134,217,728 words, 100%, 10,000 a second"),
     ],
 )
-def test_the_line(done: int, seconds: float, said: str) -> None:
+def test_the_line(done, seconds, said):
     now = iter([0.0, seconds])
     shown = JobProgress("words", 134_217_728, lambda: done, out=io.StringIO(), clock=lambda: next(now))
     assert shown.line() == said
 
 
-def test_nothing_to_do_is_all_done() -> None:
+def test_nothing_to_do_is_all_done():
     assert JobProgress("words", 0, lambda: 0, out=io.StringIO()).line() == "0 of 0 words, 100%"
 
 
-def test_a_log_gets_whole_lines_and_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_gets_whole_lines_and_the_last_word(monkeypatch):
     monkeypatch.setattr(progress, "IN_LOG", 0.01)
     out, done = io.StringIO(), [0]
     with JobProgress("words", 10, lambda: done[0], out=out):
@@ -57,7 +57,7 @@ def test_a_log_gets_whole_lines_and_the_last_word(monkeypatch: pytest.MonkeyPatc
     assert "\r" not in out.getvalue()
 
 
-def test_a_terminal_gets_one_line_that_changes() -> None:
+def test_a_terminal_gets_one_line_that_changes():
     out = Terminal()
     with JobProgress("words", 10, lambda: 5, out=out):
         eventually(lambda: "5 of 10" in out.getvalue())
@@ -65,21 +65,21 @@ def test_a_terminal_gets_one_line_that_changes() -> None:
     assert "━━━━━━━━━━╌╌╌╌╌╌╌╌╌╌ 5 of 10 words, 50%" in out.getvalue()
 
 
-def test_a_step_that_fails_leaves_the_line_as_it_was() -> None:
+def test_a_step_that_fails_leaves_the_line_as_it_was():
     out = io.StringIO()
     with pytest.raises(KeyError), JobProgress("words", 10, lambda: 5, out=out):
         raise KeyError("rows")
     assert out.getvalue() == "5 of 10 words, 50%\n"
 
 
-def test_a_line_is_written_at_once() -> None:
+def test_a_line_is_written_at_once():
     out = StringIO()
     say("one", out)
     say("two", out, end="")
     assert out.getvalue() == "one\ntwo"
 
 
-def test_what_nobody_reads_any_more_is_no_error() -> None:
+def test_what_nobody_reads_any_more_is_no_error():
     # Given a pipe whose reader has gone
     reading, writing = os.pipe()
     os.close(reading)
@@ -90,7 +90,7 @@ def test_what_nobody_reads_any_more_is_no_error() -> None:
             say("line", out)
 
 
-def test_a_stream_without_a_file_that_nobody_reads_is_no_error() -> None:
+def test_a_stream_without_a_file_that_nobody_reads_is_no_error():
     class Gone(StringIO):
         def write(self, _: str) -> int:
             raise BrokenPipeError
@@ -98,7 +98,7 @@ def test_a_stream_without_a_file_that_nobody_reads_is_no_error() -> None:
     say("line", Gone())
 
 
-def test_other_errors_are_not_hidden() -> None:
+def test_other_errors_are_not_hidden():
     out = StringIO()
     out.close()
     with pytest.raises(ValueError, match="closed"):

@@ -36,14 +36,12 @@ def silent() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_what_listens_is_reached_and_nothing_is_sent(listening: str) -> None:
+def test_what_listens_is_reached_and_nothing_is_sent(listening):
     service.require_reachable({"SQS": f"https://{listening}", "DynamoDB": f"http://{listening}"})
     service.require_reachable({})
 
 
-def test_a_closed_port_of_this_machine_is_named_and_asks_for_the_local_stack(
-    listening: str, closed: str
-) -> None:
+def test_a_closed_port_of_this_machine_is_named_and_asks_for_the_local_stack(listening, closed):
     # Given a service that is there, and one that is not
     endpoints = {"DynamoDB": f"http://{listening}", "SQS": f"http://{closed}"}
     # When both are needed
@@ -61,16 +59,14 @@ def test_a_closed_port_of_this_machine_is_named_and_asks_for_the_local_stack(
     ("host", "here"),
     [("localhost", True), ("sqs.localhost", True), ("[::1]", True), ("127.1.2.3", True), ("10.0.0.1", False)],
 )
-def test_only_addresses_of_this_machine_are_the_local_stack_s(
-    monkeypatch: pytest.MonkeyPatch, host: str, here: bool
-) -> None:
+def test_only_addresses_of_this_machine_are_the_local_stack_s(monkeypatch, host, here):
     monkeypatch.setattr(service, "_why_not", lambda *_: "nobody listens")
     with pytest.raises(Unreachable) as raised:
         service.require_reachable({"SQS": f"http://{host}:4566"})
     assert ("fanin local up" in str(raised.value)) is here
 
 
-def test_what_does_not_answer_is_given_up_at_once_however_many_there_are(silent: str) -> None:
+def test_what_does_not_answer_is_given_up_at_once_however_many_there_are(silent):
     # Given so many that one after the other would take half a minute
     began = time.monotonic()
     with pytest.raises(Unreachable, match=r"no answer within 0\.3 seconds"):
@@ -78,7 +74,7 @@ def test_what_does_not_answer_is_given_up_at_once_however_many_there_are(silent:
     assert time.monotonic() - began < 15
 
 
-def test_a_name_that_nobody_knows_is_not_reached() -> None:
+def test_a_name_that_nobody_knows_is_not_reached():
     with pytest.raises(Unreachable, match=r"SQS at https://sqs\.invalid: ") as raised:
         service.require_reachable({"SQS": "https://sqs.invalid"})
     # and the error has the settings that mend it on EMR
@@ -86,9 +82,7 @@ def test_a_name_that_nobody_knows_is_not_reached() -> None:
         assert setting in str(raised.value)
 
 
-def test_behind_a_proxy_it_is_the_proxy_that_must_be_there(
-    monkeypatch: pytest.MonkeyPatch, listening: str, closed: str
-) -> None:
+def test_behind_a_proxy_it_is_the_proxy_that_must_be_there(monkeypatch, listening, closed):
     monkeypatch.setenv("HTTPS_PROXY", f"http://{listening}")
     service.require_reachable({"SQS": "https://sqs.invalid"})
     monkeypatch.setenv("HTTPS_PROXY", closed)
@@ -96,7 +90,7 @@ def test_behind_a_proxy_it_is_the_proxy_that_must_be_there(
         service.require_reachable({"SQS": "https://sqs.invalid"})
 
 
-def test_services_are_where_boto3_calls_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_services_are_where_boto3_calls_them(monkeypatch):
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     assert service.Service(()).endpoints("dynamodb", "scheduler", "sqs") == {
         "DynamoDB": "https://dynamodb.eu-west-1.amazonaws.com",
@@ -107,7 +101,7 @@ def test_services_are_where_boto3_calls_them(monkeypatch: pytest.MonkeyPatch) ->
     assert service.Service(()).endpoints("sqs") == {"SQS": "http://127.0.0.1:1"}
 
 
-def test_without_a_region_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_region_the_error_says_so(monkeypatch):
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(NotConfigured, match="region"):

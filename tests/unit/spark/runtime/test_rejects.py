@@ -27,7 +27,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return folders
 
 
-def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came(checked: list[str]) -> None:
+def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came(checked):
     # Given the rejects of a run of many rows
     system = FileSystem()
     system.files = {"hdfs://n/r/part-00000-a.snappy.parquet": b"", "hdfs://n/r/_SUCCESS": b""}
@@ -54,7 +54,7 @@ def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came
 
 @pytest.mark.usefixtures("checked")
 @pytest.mark.parametrize("write_empty", [True, False])
-def test_no_rejects_are_a_dataset_only_if_it_is_asked_for(write_empty: bool) -> None:
+def test_no_rejects_are_a_dataset_only_if_it_is_asked_for(write_empty):
     system = FileSystem()
 
     assert write_few_rejects(system.session(), [], FOLDER, write_empty=write_empty) == {}
@@ -68,12 +68,12 @@ def test_no_rejects_are_a_dataset_only_if_it_is_asked_for(write_empty: bool) -> 
     ("text", "limit"),
     [("0", RejectLimit(count=0)), ("100", RejectLimit(count=100)), ("2.5%", RejectLimit(share=0.025))],
 )
-def test_a_limit_is_a_number_of_rows_or_a_share_of_them(text: str, limit: RejectLimit) -> None:
+def test_a_limit_is_a_number_of_rows_or_a_share_of_them(text, limit):
     assert RejectLimit.parse(text) == limit
 
 
 @pytest.mark.parametrize("text", ["", "%", "-1", "many", "101%", "-1%", "nan%", "1.5"])
-def test_anything_else_is_refused(text: str) -> None:
+def test_anything_else_is_refused(text):
     with pytest.raises(InvalidRequest, match="neither a number of rows nor a share"):
         RejectLimit.parse(text)
 
@@ -92,22 +92,20 @@ def test_anything_else_is_refused(text: str) -> None:
         (RejectLimit(count=1_000), {"null": 100}, True),
     ],
 )
-def test_repeats_do_not_count_and_all_rows_are_too_many(
-    limit: RejectLimit, rejected: dict[str, int], enough: bool
-) -> None:
+def test_repeats_do_not_count_and_all_rows_are_too_many(limit, rejected, enough):
     # Given a hundred rows, when some are rejects, then the job may go on or not
     assert limit.allows(rejected, 100) is enough
 
 
 @pytest.mark.parametrize("percent", range(101))
-def test_as_many_rejects_as_the_share_says_are_enough(percent: int) -> None:
+def test_as_many_rejects_as_the_share_says_are_enough(percent):
     # 0.29 * 100 is less than 29 in floating-point numbers
     limit = RejectLimit.parse(f"{percent}%")
     assert limit.allows({"null": percent}, 100)
     assert not limit.allows({"null": percent + 1}, 100)
 
 
-def test_a_dataset_without_rows_has_no_rejects() -> None:
+def test_a_dataset_without_rows_has_no_rejects():
     assert RejectLimit().allows({}, 0)
 
 
@@ -122,5 +120,5 @@ def test_a_dataset_without_rows_has_no_rejects() -> None:
         ("y" * 999, "x" * 999, f"{'y' * MOST_SHOWN}…; for example '{'x' * MOST_SHOWN}…'."),
     ],
 )
-def test_the_commonest_reject_says_what_to_look_at(detail: str | None, value: str | None, told: str) -> None:
+def test_the_commonest_reject_says_what_to_look_at(detail, value, told):
     assert commonest("malformed", detail, 3, value).endswith(told)

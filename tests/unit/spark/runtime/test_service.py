@@ -12,7 +12,6 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from fanin.client import local_stack
-from fanin.client.local_stack import Stack
 from fanin.errors import NotConfigured
 from fanin.spark.runtime.service import Service, SharedPace
 
@@ -24,7 +23,7 @@ TABLES = {
 }
 
 
-def test_credentials_do_not_travel() -> None:
+def test_credentials_do_not_travel():
     # Given an environment with keys
     environment = {
         **TABLES,
@@ -39,13 +38,13 @@ def test_credentials_do_not_travel() -> None:
     assert told == {name: value for name, value in environment.items() if name != "AWS_SECRET_ACCESS_KEY"}
 
 
-def test_an_environment_that_names_no_table_is_refused() -> None:
+def test_an_environment_that_names_no_table_is_refused():
     # Given only an API, when a job starts, then it says which variable is missing
     with pytest.raises(NotConfigured, match=r"FANIN_BATCHES_TABLE is not set.*FANIN_PROFILE=local"):
         Service.from_env({"FANIN_API_URL": "https://example.org"})
 
 
-def test_a_profile_names_the_local_stack_and_its_keys(local: Stack) -> None:
+def test_a_profile_names_the_local_stack_and_its_keys(local):
     # Given an environment that names another stack, and the profile
     environment = {**TABLES, "AWS_SECRET_ACCESS_KEY": "of an account", "FANIN_PROFILE": "local"}
 
@@ -60,7 +59,7 @@ def test_a_profile_names_the_local_stack_and_its_keys(local: Stack) -> None:
     assert "FANIN_PROFILE" not in told
 
 
-def test_what_the_profile_takes_back_reaches_the_tasks(local: Stack) -> None:
+def test_what_the_profile_takes_back_reaches_the_tasks(local):
     # Given a driver whose environment has endpoints of its own, which its tasks may have inherited
     elsewhere = {
         "AWS_ENDPOINT_URL_DYNAMODB": "https://dynamodb.test",
@@ -78,12 +77,12 @@ def test_what_the_profile_takes_back_reaches_the_tasks(local: Stack) -> None:
     }
 
 
-def test_endpoints_that_the_driver_ignores_are_ignored_by_its_tasks() -> None:
+def test_endpoints_that_the_driver_ignores_are_ignored_by_its_tasks():
     environment = {**TABLES, "AWS_ENDPOINT_URL": "http://x", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}
     assert dict(Service.from_env(environment).environment) == environment
 
 
-def test_a_profile_without_its_stack_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_profile_without_its_stack_is_refused(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NotConfigured, match="start it with `fanin local up`"):
         Service.from_env({**TABLES, "FANIN_PROFILE": "local"})
@@ -91,9 +90,7 @@ def test_a_profile_without_its_stack_is_refused(monkeypatch: pytest.MonkeyPatch,
         Service.from_env({**TABLES, "FANIN_PROFILE": "prod"})
 
 
-def test_its_services_are_where_the_local_stack_has_them(
-    monkeypatch: pytest.MonkeyPatch, local: Stack
-) -> None:
+def test_its_services_are_where_the_local_stack_has_them(monkeypatch, local):
     # Given a process that names its stack by the profile alone
     for name in local_stack.variables(local):
         monkeypatch.setenv(name, "of another stack")  # which is there again after the test
@@ -108,7 +105,7 @@ def test_its_services_are_where_the_local_stack_has_them(
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_each_table_is_asked_for_before_a_task_needs_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_each_table_is_asked_for_before_a_task_needs_it(monkeypatch, name):
     # Given all tables, then a driver and its tasks have a ledger
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     for variable in TABLES:
@@ -120,14 +117,14 @@ def test_each_table_is_asked_for_before_a_task_needs_it(monkeypatch: pytest.Monk
         Service.from_env({variable: table for variable, table in TABLES.items() if variable != name})
 
 
-def test_the_same_stack_is_the_same_value_wherever_it_is_made() -> None:
+def test_the_same_stack_is_the_same_value_wherever_it_is_made():
     first, again = Service.from_env(TABLES), Service.from_env(dict(reversed(TABLES.items())))
     assert first == again
     assert hash(first) == hash(again)
     assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301  our own
 
 
-def test_by_default_it_is_the_stack_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_default_it_is_the_stack_of_this_process(monkeypatch):
     for name, value in TABLES.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
@@ -187,13 +184,13 @@ def limited(clock: Clock, most: int) -> Callable[[], bool]:
     return accepts
 
 
-def test_nothing_waits_without_a_limit_and_without_refusals(clock: Clock) -> None:
+def test_nothing_waits_without_a_limit_and_without_refusals(clock):
     pace = pace_of(clock)
     assert send(pace, clock, 2) == pytest.approx(2_000, abs=2)
     assert pace.rate is None
 
 
-def test_a_limit_is_kept_and_evenly(clock: Clock) -> None:
+def test_a_limit_is_kept_and_evenly(clock):
     pace = pace_of(clock, 100)
     assert send(pace, clock, 5) == pytest.approx(500, abs=2)
     # And also when units come in groups
@@ -203,7 +200,7 @@ def test_a_limit_is_kept_and_evenly(clock: Clock) -> None:
     assert clock.now - began == pytest.approx(5, abs=0.3)
 
 
-def test_it_finds_what_the_table_takes(clock: Clock) -> None:
+def test_it_finds_what_the_table_takes(clock):
     # Given a table that takes 300 writes a second, of a process that could send 1,000
     pace = pace_of(clock)
     accepted = send(pace, clock, 60, limited(clock, 300))
@@ -236,7 +233,7 @@ class Process:
             self.pace.refused()
 
 
-def test_processes_share_what_the_table_takes(clock: Clock) -> None:
+def test_processes_share_what_the_table_takes(clock):
     # Given a process that has had the table for a minute, and a second one
     accepts = limited(clock, 200)
     first, second = Process(clock), Process(clock)
@@ -253,7 +250,7 @@ def test_processes_share_what_the_table_takes(clock: Clock) -> None:
     assert min(shares) > sum(shares) * 0.3
 
 
-def test_the_rate_grows_again_as_far_as_the_limit(clock: Clock) -> None:
+def test_the_rate_grows_again_as_far_as_the_limit(clock):
     pace = pace_of(clock, 100)
     send(pace, clock, 2)
     pace.refused()
@@ -265,7 +262,7 @@ def test_the_rate_grows_again_as_far_as_the_limit(clock: Clock) -> None:
     assert pace.rate == 100
 
 
-def test_refusals_of_one_second_cut_once_and_never_to_nothing(clock: Clock) -> None:
+def test_refusals_of_one_second_cut_once_and_never_to_nothing(clock):
     pace = pace_of(clock, 100)
     send(pace, clock, 2)
     for _ in range(50):
@@ -277,7 +274,7 @@ def test_refusals_of_one_second_cut_once_and_never_to_nothing(clock: Clock) -> N
     assert pace.rate == pytest.approx(1, abs=0.1)
 
 
-def test_a_client_sends_at_the_pace_and_each_refused_attempt_counts(clock: Clock) -> None:
+def test_a_client_sends_at_the_pace_and_each_refused_attempt_counts(clock):
     # Given a client of a table that refuses the first two of three attempts
     client = boto3.client(
         "dynamodb",

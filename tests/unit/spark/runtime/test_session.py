@@ -48,7 +48,7 @@ def test_without_one_there_either_spark_says_so_itself(environment):
     assert "JAVA_HOME" not in os.environ
 
 
-def test_a_session_of_connect_is_refused() -> None:
+def test_a_session_of_connect_is_refused():
     session: Any = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     with pytest.raises(
         InvalidRequest, match=r"acknowledge was called with a session of Spark Connect.*spark-submit"
@@ -56,7 +56,7 @@ def test_a_session_of_connect_is_refused() -> None:
         classic(session, "acknowledge")
 
 
-def test_any_other_passes() -> None:
+def test_any_other_passes():
     session: Any = object()
     assert classic(session, "acknowledge") is session
 
@@ -87,12 +87,12 @@ DYNAMIC = {"spark.dynamicAllocation.enabled": "true"}
         ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "8"}, 2, 8),
     ],
 )
-def test_a_cluster_counts_as_it_may_grow(conf: dict[str, str], now: int, most: int) -> None:
+def test_a_cluster_counts_as_it_may_grow(conf, now, most):
     context = SimpleNamespace(defaultParallelism=now, getConf=lambda: conf)
     assert most_tasks(SimpleNamespace(sparkContext=context)) == most
 
 
-def test_files_are_joined_again_afterwards_whatever_happens() -> None:
+def test_files_are_joined_again_afterwards_whatever_happens():
     # Given the settings of a session
     settings = {"spark.sql.files.openCostInBytes": "4MB", "spark.sql.files.maxPartitionBytes": "128MB"}
     conf = SimpleNamespace(get=settings.__getitem__, set=settings.__setitem__)
@@ -112,7 +112,7 @@ def test_files_are_joined_again_afterwards_whatever_happens() -> None:
     assert settings["spark.sql.files.openCostInBytes"] == "4MB"
 
 
-def test_files_are_joined_again_when_the_last_of_several_threads_is_done() -> None:
+def test_files_are_joined_again_when_the_last_of_several_threads_is_done():
     # Given two threads of a session that plan at the same time
     settings = {"spark.sql.files.openCostInBytes": "4MB", "spark.sql.files.maxPartitionBytes": "128MB"}
     spark = SimpleNamespace(conf=SimpleNamespace(get=settings.__getitem__, set=settings.__setitem__))

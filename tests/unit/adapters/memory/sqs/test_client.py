@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fanin.adapters.memory import Accesses, FixedClock, SeededRandom
-from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
-from tests.unit.adapters.memory.sqs.conftest import NO_QUEUE, Time, bodies, code, text
+from fanin.adapters.memory import Accesses, SeededRandom
+from fanin.adapters.memory.sqs import InMemorySqs, QueueStore
+from tests.unit.adapters.memory.sqs.conftest import NO_QUEUE, bodies, code, text
 
 
-def test_a_message_arrives_with_what_it_carries(sqs: Any, url: str) -> None:
+def test_a_message_arrives_with_what_it_carries(sqs, url):
     sent = sqs.send_message(
         QueueUrl=url,
         MessageBody="häuser",
@@ -33,7 +33,7 @@ def test_a_message_arrives_with_what_it_carries(sqs: Any, url: str) -> None:
     assert int(message["Attributes"]["SentTimestamp"]) > 1_700_000_000_000
 
 
-def test_a_received_message_is_hidden_and_gone_once_deleted(sqs: Any, url: str) -> None:
+def test_a_received_message_is_hidden_and_gone_once_deleted(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="x")
     (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
     assert "Messages" not in sqs.receive_message(QueueUrl=url)
@@ -44,7 +44,7 @@ def test_a_received_message_is_hidden_and_gone_once_deleted(sqs: Any, url: str) 
     assert counts["ApproximateNumberOfMessagesNotVisible"] == "0"
 
 
-def test_a_batch_is_sent_received_and_deleted(sqs: Any, url: str) -> None:
+def test_a_batch_is_sent_received_and_deleted(sqs, url):
     entries = [{"Id": str(n), "MessageBody": f"m{n}"} for n in range(10)]
     answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
     assert sorted(sent["Id"] for sent in answer["Successful"]) == sorted(entry["Id"] for entry in entries)
@@ -60,7 +60,7 @@ def test_a_batch_is_sent_received_and_deleted(sqs: Any, url: str) -> None:
     assert {entry["Id"] for entry in gone["Successful"]} == {m["MessageId"] for m in received}
 
 
-def test_visibility_is_changed(sqs: Any, url: str) -> None:
+def test_visibility_is_changed(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="x")
     (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
     handle = message["ReceiptHandle"]
@@ -73,7 +73,7 @@ def test_visibility_is_changed(sqs: Any, url: str) -> None:
     assert bodies(sqs.receive_message(QueueUrl=url)) == ["x"]
 
 
-def test_a_message_that_was_received_too_often_goes_to_the_dead_letters(sqs: Any, url: str) -> None:
+def test_a_message_that_was_received_too_often_goes_to_the_dead_letters(sqs, url):
     # Given a queue that gives a message two tries
     grave = sqs.create_queue(QueueName="dead")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=grave, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -87,7 +87,7 @@ def test_a_message_that_was_received_too_often_goes_to_the_dead_letters(sqs: Any
     assert bodies(sqs.receive_message(QueueUrl=grave)) == ["x"]
 
 
-def test_a_fifo_queue_keeps_its_order_within_a_group(sqs: Any) -> None:
+def test_a_fifo_queue_keeps_its_order_within_a_group(sqs):
     url = sqs.create_queue(QueueName="work.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     for n, group in enumerate("aab"):
         sqs.send_message(
@@ -100,7 +100,7 @@ def test_a_fifo_queue_keeps_its_order_within_a_group(sqs: Any) -> None:
     assert bodies(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)) == ["a1"]
 
 
-def test_a_fifo_queue_takes_a_message_once(sqs: Any) -> None:
+def test_a_fifo_queue_takes_a_message_once(sqs):
     attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
     url = sqs.create_queue(QueueName="work.fifo", Attributes=attributes)["QueueUrl"]
     for _ in range(2):
@@ -108,7 +108,7 @@ def test_a_fifo_queue_takes_a_message_once(sqs: Any) -> None:
     assert bodies(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)) == ["x"]
 
 
-def test_a_message_that_is_not_in_flight_keeps_its_visibility(memory: InMemorySqs, clock: Time) -> None:
+def test_a_message_that_is_not_in_flight_keeps_its_visibility(memory, clock):
     url = memory.create_queue(QueueName="work")["QueueUrl"]
     memory.send_message(QueueUrl=url, MessageBody="x")
     (message,) = memory.receive_message(QueueUrl=url)["Messages"]
@@ -120,14 +120,14 @@ def test_a_message_that_is_not_in_flight_keeps_its_visibility(memory: InMemorySq
     assert code(late) == "AWS.SimpleQueueService.MessageNotInflight"
 
 
-def test_tags_and_names(sqs: Any, url: str) -> None:
+def test_tags_and_names(sqs, url):
     sqs.tag_queue(QueueUrl=url, Tags={"fanin:channel": "yes"})
     assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"fanin:channel": "yes"}
     assert sqs.get_queue_url(QueueName="work")["QueueUrl"] == url
     assert sqs.create_queue(QueueName="work")["QueueUrl"] == url
 
 
-def test_a_queue_that_is_purged_is_empty_and_one_that_is_deleted_is_gone(sqs: Any, url: str) -> None:
+def test_a_queue_that_is_purged_is_empty_and_one_that_is_deleted_is_gone(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="x")
     sqs.purge_queue(QueueUrl=url)
     assert "Messages" not in sqs.receive_message(QueueUrl=url)
@@ -140,7 +140,7 @@ def test_a_queue_that_is_purged_is_empty_and_one_that_is_deleted_is_gone(sqs: An
 @pytest.mark.parametrize(
     "call", ["send_message", "receive_message", "get_queue_attributes", "list_queue_tags"]
 )
-def test_a_queue_that_is_not_there(sqs: Any, call: str) -> None:
+def test_a_queue_that_is_not_there(sqs, call):
     more = {"MessageBody": "x"} if call == "send_message" else {}
     with pytest.raises(ClientError) as missing:
         getattr(sqs, call)(QueueUrl="https://sqs.us-east-1.amazonaws.com/123456789012/gone", **more)
@@ -150,7 +150,7 @@ def test_a_queue_that_is_not_there(sqs: Any, call: str) -> None:
     assert code(unknown) == NO_QUEUE
 
 
-def test_a_redrive_policy_must_name_a_queue(memory: InMemorySqs) -> None:
+def test_a_redrive_policy_must_name_a_queue(memory):
     policy = json.dumps({"deadLetterTargetArn": "arn:aws:sqs:memory:0:gone", "maxReceiveCount": 1})
     with pytest.raises(ClientError) as refused:
         memory.create_queue(QueueName="work", Attributes={"RedrivePolicy": policy})
@@ -159,14 +159,14 @@ def test_a_redrive_policy_must_name_a_queue(memory: InMemorySqs) -> None:
         memory.get_queue_url(QueueName="work")
 
 
-def test_an_onlooker_is_let_in_around_each_call(clock: Time) -> None:
+def test_an_onlooker_is_let_in_around_each_call(clock):
     seen: list[tuple[str, str]] = []
     sqs = InMemorySqs(QueueStore(clock, SeededRandom()), Accesses(lambda *call: seen.append(call)))
     sqs.create_queue(QueueName="work")
     assert seen == [("sqs.create_queue", "before"), ("sqs.create_queue", "after")]
 
 
-def test_attributes_are_told_as_they_were_set(sqs: Any) -> None:
+def test_attributes_are_told_as_they_were_set(sqs):
     url = sqs.create_queue(QueueName="work.fifo", Attributes={"FifoQueue": "true", "DelaySeconds": "5"})[
         "QueueUrl"
     ]
@@ -192,9 +192,7 @@ def test_attributes_are_told_as_they_were_set(sqs: Any) -> None:
         ("MaximumMessageSize", "1023"),
     ],
 )
-def test_an_attribute_out_of_bounds_is_refused_and_changes_nothing(
-    memory: InMemorySqs, name: str, value: str
-) -> None:
+def test_an_attribute_out_of_bounds_is_refused_and_changes_nothing(memory, name, value):
     url = memory.create_queue(QueueName="work")["QueueUrl"]
     before = memory.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
 
@@ -209,7 +207,7 @@ def test_an_attribute_out_of_bounds_is_refused_and_changes_nothing(
 
 
 @pytest.mark.parametrize("name", ["", "a" * 81, "a b", "a.b", ".fifo"])
-def test_a_queue_name_that_sqs_refuses_is_refused(memory: InMemorySqs, name: str) -> None:
+def test_a_queue_name_that_sqs_refuses_is_refused(memory, name):
     with pytest.raises(ClientError) as error:
         memory.create_queue(QueueName=name)
     assert code(error) == "InvalidParameterValue"
@@ -222,9 +220,7 @@ def receive(sqs: InMemorySqs, url: str) -> list[Any]:
 @pytest.mark.parametrize(
     ("asked", "of_queue", "waits"), [(None, "0", []), (None, "7", [7]), (5, "7", [5]), (0, "7", [])]
 )
-def test_a_receive_waits_as_long_as_it_was_asked_to_or_the_queue_says(
-    store: QueueStore, asked: int | None, of_queue: str, waits: list[float]
-) -> None:
+def test_a_receive_waits_as_long_as_it_was_asked_to_or_the_queue_says(store, asked, of_queue, waits):
     waited: list[float] = []
     sqs = InMemorySqs(store, Accesses(), lambda seconds, _ready: waited.append(seconds))
     url = store.create("polled", {"ReceiveMessageWaitTimeSeconds": of_queue}, {}).url
@@ -233,9 +229,7 @@ def test_a_receive_waits_as_long_as_it_was_asked_to_or_the_queue_says(
     assert waited == waits
 
 
-def test_a_wait_ends_when_a_message_can_be_received(
-    store: QueueStore, queue: Queue, clock: FixedClock
-) -> None:
+def test_a_wait_ends_when_a_message_can_be_received(store, queue, clock):
     ready: list[bool] = []
 
     def wait(_seconds: float, has_messages: Callable[[], bool]) -> None:
@@ -251,7 +245,7 @@ def test_a_wait_ends_when_a_message_can_be_received(
     assert ready == [False, False, True]
 
 
-def test_a_wait_ends_when_the_queue_is_deleted(store: QueueStore, queue: Queue) -> None:
+def test_a_wait_ends_when_the_queue_is_deleted(store, queue):
     def wait(_seconds: float, has_messages: Callable[[], bool]) -> None:
         store.delete(queue.url)
         assert has_messages()
@@ -260,7 +254,7 @@ def test_a_wait_ends_when_the_queue_is_deleted(store: QueueStore, queue: Queue) 
         receive(InMemorySqs(store, Accesses(), wait), queue.url)
 
 
-def test_a_message_that_is_there_is_not_waited_for(store: QueueStore, queue: Queue) -> None:
+def test_a_message_that_is_there_is_not_waited_for(store, queue):
     queue.send("a", {})
     sqs = InMemorySqs(store, Accesses(), lambda _seconds, _ready: pytest.fail("waited"))
 

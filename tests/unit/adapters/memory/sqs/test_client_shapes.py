@@ -53,9 +53,7 @@ def answers(sqs: InMemorySqs, queue: Queue, fifo: Queue) -> Iterator[tuple[str, 
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_call_takes_parameters_of_boto3s_and_all_that_it_must_have(
-    models: dict[str, OperationModel], call: str
-) -> None:
+def test_a_call_takes_parameters_of_boto3s_and_all_that_it_must_have(models, call):
     taken = {
         name: parameter
         for name, parameter in inspect.signature(getattr(InMemorySqs, call)).parameters.items()
@@ -67,17 +65,13 @@ def test_a_call_takes_parameters_of_boto3s_and_all_that_it_must_have(
     assert wanted == set(models[call].input_shape.required_members)
 
 
-def test_every_answer_has_the_shape_of_boto3s(
-    models: dict[str, OperationModel], memory: InMemorySqs, queue: Queue, fifo: Queue
-) -> None:
+def test_every_answer_has_the_shape_of_boto3s(models, memory, queue, fifo):
     for call, answer in answers(memory, queue, fifo):
         assert answer
         validate_parameters(answer, models[call].output_shape)  # raises of a name or a type it does not know
 
 
-def test_a_received_message_has_the_system_attributes_that_sqs_names(
-    models: dict[str, OperationModel], memory: InMemorySqs, queue: Queue, fifo: Queue
-) -> None:
+def test_a_received_message_has_the_system_attributes_that_sqs_names(models, memory, queue, fifo):
     known = set(models["receive_message"].input_shape.members["MessageSystemAttributeNames"].member.enum)
     fifo.dead_letters, fifo.max_receives = queue, 1
     fifo.send("x", {}, group_id="g", dedup_id="d")
@@ -90,9 +84,7 @@ def test_a_received_message_has_the_system_attributes_that_sqs_names(
     assert {"DeadLetterQueueSourceArn", "MessageGroupId", "SequenceNumber"} <= dead["Attributes"].keys()
 
 
-def test_a_queue_has_the_attributes_that_sqs_names(
-    models: dict[str, OperationModel], memory: InMemorySqs, fifo: Queue
-) -> None:
+def test_a_queue_has_the_attributes_that_sqs_names(models, memory, fifo):
     known = set(models["get_queue_attributes"].input_shape.members["AttributeNames"].member.enum)
 
     told = memory.get_queue_attributes(QueueUrl=fifo.url, AttributeNames=["All"])["Attributes"]

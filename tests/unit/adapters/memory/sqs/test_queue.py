@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from fanin.adapters.memory import FixedClock, SeededRandom
+from fanin.adapters.memory import SeededRandom
 from fanin.adapters.memory.sqs import Queue, QueueStore
 from tests.unit.adapters.memory.sqs.conftest import NOW
 
@@ -24,9 +24,7 @@ def bodies(queue: Queue, most: int = 10, visibility_timeout: int | None = None) 
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [(None, 30), (7, 7)])
-def test_a_received_message_is_hidden_for_its_visibility_timeout(
-    queue: Queue, clock: FixedClock, asked: int | None, seconds: int
-) -> None:
+def test_a_received_message_is_hidden_for_its_visibility_timeout(queue, clock, asked, seconds):
     send(queue, "a")
     assert bodies(queue, visibility_timeout=asked) == ["a"]
 
@@ -36,9 +34,7 @@ def test_a_received_message_is_hidden_for_its_visibility_timeout(
     assert bodies(queue) == ["a"]
 
 
-def test_each_delivery_has_a_handle_and_a_count_and_the_message_one_id(
-    queue: Queue, clock: FixedClock
-) -> None:
+def test_each_delivery_has_a_handle_and_a_count_and_the_message_one_id(queue, clock):
     send(queue, "a")
     (held,) = queue.receive(1, 0)
     first = held.handle, held.message_id
@@ -50,7 +46,7 @@ def test_each_delivery_has_a_handle_and_a_count_and_the_message_one_id(
     assert (held.received, held.first_received_at, held.sent_at) == (2, NOW, NOW)
 
 
-def test_only_the_handle_of_the_last_delivery_removes_a_message(queue: Queue) -> None:
+def test_only_the_handle_of_the_last_delivery_removes_a_message(queue):
     send(queue, "a")
     old = queue.receive(1, 0)[0].handle
     new = queue.receive(1, 0)[0].handle
@@ -63,7 +59,7 @@ def test_only_the_handle_of_the_last_delivery_removes_a_message(queue: Queue) ->
 
 
 @pytest.mark.parametrize("handle", ["", "x", "jobs#", "jobs##", "jobs#none#1", "other#none#1"])
-def test_a_handle_that_the_queue_never_gave_finds_nothing(queue: Queue, handle: str) -> None:
+def test_a_handle_that_the_queue_never_gave_finds_nothing(queue, handle):
     send(queue, "a")
 
     assert queue.find(handle) is None
@@ -71,16 +67,14 @@ def test_a_handle_that_the_queue_never_gave_finds_nothing(queue: Queue, handle: 
     assert bodies(queue) == ["a"]
 
 
-def test_no_more_are_received_than_were_asked_for_oldest_first(queue: Queue) -> None:
+def test_no_more_are_received_than_were_asked_for_oldest_first(queue):
     send(queue, *"abc")
 
     assert [bodies(queue, most=2), bodies(queue, most=2)] == [["a", "b"], ["c"]]
 
 
 @pytest.mark.parametrize(("delay", "seconds"), [(None, 5), (9, 9), (0, 0)])
-def test_a_delay_is_the_messages_own_or_the_queues(
-    store: QueueStore, clock: FixedClock, delay: int | None, seconds: int
-) -> None:
+def test_a_delay_is_the_messages_own_or_the_queues(store, clock, delay, seconds):
     queue = store.create("slow", {"DelaySeconds": "5"}, {})
     queue.send("a", {}, delay=delay)
     if seconds:
@@ -92,7 +86,7 @@ def test_a_delay_is_the_messages_own_or_the_queues(
     assert bodies(queue) == ["a"]
 
 
-def test_the_counts_tell_visible_hidden_and_delayed_apart(queue: Queue, clock: FixedClock) -> None:
+def test_the_counts_tell_visible_hidden_and_delayed_apart(queue, clock):
     send(queue, *"abc")
     queue.send("d", {}, delay=5)
     queue.receive(1, 5)
@@ -102,9 +96,7 @@ def test_the_counts_tell_visible_hidden_and_delayed_apart(queue: Queue, clock: F
     assert queue.counts() == (4, 0, 0)
 
 
-def test_a_message_past_its_retention_is_gone_though_it_is_hidden(
-    store: QueueStore, clock: FixedClock
-) -> None:
+def test_a_message_past_its_retention_is_gone_though_it_is_hidden(store, clock):
     queue = store.create("short", {"MessageRetentionPeriod": "60"}, {})
     send(queue, "old")
     queue.receive(1, 600)
@@ -119,9 +111,7 @@ def test_a_message_past_its_retention_is_gone_though_it_is_hidden(
     assert queue.next_visible() is None
 
 
-def test_a_message_received_too_often_moves_whole_to_the_dead_letters(
-    store: QueueStore, queue: Queue, clock: FixedClock
-) -> None:
+def test_a_message_received_too_often_moves_whole_to_the_dead_letters(store, queue, clock):
     # Given a queue that gives a message up after two deliveries
     work = store.create("work", {}, {})
     work.dead_letters, work.max_receives = queue, 2
@@ -139,7 +129,7 @@ def test_a_message_received_too_often_moves_whole_to_the_dead_letters(
     assert queue.find(dead.handle) is dead
 
 
-def test_dead_letters_do_not_take_the_place_of_live_messages(store: QueueStore, queue: Queue) -> None:
+def test_dead_letters_do_not_take_the_place_of_live_messages(store, queue):
     work = store.create("work", {}, {})
     work.dead_letters, work.max_receives = queue, 1
     send(work, *(f"{n}" for n in range(12)))
@@ -148,7 +138,7 @@ def test_dead_letters_do_not_take_the_place_of_live_messages(store: QueueStore, 
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5])
-def test_a_share_of_the_messages_is_delivered_twice(queue: Queue, share: float) -> None:
+def test_a_share_of_the_messages_is_delivered_twice(queue, share):
     queue.duplicated = share
     send(queue, *(f"{n}" for n in range(100)))
     counts = dict.fromkeys((f"{n}" for n in range(100)), 0)
@@ -162,7 +152,7 @@ def test_a_share_of_the_messages_is_delivered_twice(queue: Queue, share: float) 
     assert twice == 100 if share == 1 else 30 < twice < 70
 
 
-def test_the_same_seed_gives_the_same_ids(clock: FixedClock) -> None:
+def test_the_same_seed_gives_the_same_ids(clock):
     ids = {
         QueueStore(clock, SeededRandom(seed)).create("work", {}, {}).send("x", {}).message_id
         for seed in (1, 1, 2)
@@ -170,13 +160,13 @@ def test_the_same_seed_gives_the_same_ids(clock: FixedClock) -> None:
     assert len(ids) == 2
 
 
-def test_without_dead_letters_a_message_comes_for_ever(queue: Queue) -> None:
+def test_without_dead_letters_a_message_comes_for_ever(queue):
     send(queue, "a")
 
     assert [bodies(queue, 1, 0) for _ in range(20)] == [["a"]] * 20
 
 
-def test_the_next_visible_message_tells_when_to_look_again(queue: Queue, clock: FixedClock) -> None:
+def test_the_next_visible_message_tells_when_to_look_again(queue, clock):
     assert queue.next_visible() is None
 
     queue.send("a", {}, delay=9)
@@ -187,7 +177,7 @@ def test_the_next_visible_message_tells_when_to_look_again(queue: Queue, clock: 
     assert queue.next_visible() == clock.now()
 
 
-def test_a_dead_message_comes_once_whatever_was_drawn_for_its_queue(store: QueueStore, queue: Queue) -> None:
+def test_a_dead_message_comes_once_whatever_was_drawn_for_its_queue(store, queue):
     work = store.create("work", {}, {})
     work.dead_letters, work.max_receives, work.duplicated = queue, 1, 1.0
     send(work, "poison")
@@ -203,7 +193,7 @@ def redrive(arn: str, most: object = 3) -> dict[str, str]:
     return {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": most})}
 
 
-def test_a_queue_has_what_sqs_gives_a_new_one(store: QueueStore) -> None:
+def test_a_queue_has_what_sqs_gives_a_new_one(store):
     queue = store.create("jobs", {"VisibilityTimeout": "7"}, {"team": "shop"})
 
     assert queue.url == "memory://sqs/000000000000/jobs"
@@ -212,7 +202,7 @@ def test_a_queue_has_what_sqs_gives_a_new_one(store: QueueStore) -> None:
     assert (queue.seconds("VisibilityTimeout"), queue.seconds("MessageRetentionPeriod")) == (7, 345_600)
 
 
-def test_a_queue_of_that_name_is_given_as_it_is(store: QueueStore, queue: Queue) -> None:
+def test_a_queue_of_that_name_is_given_as_it_is(store, queue):
     queue.send("a", {})
 
     again = store.create("jobs", {"VisibilityTimeout": "7"}, {"team": "shop"})
@@ -222,7 +212,7 @@ def test_a_queue_of_that_name_is_given_as_it_is(store: QueueStore, queue: Queue)
     assert [held.body for held in again.receive(1, None)] == ["a"]
 
 
-def test_a_queue_is_found_by_its_url_and_its_arn_until_it_is_deleted(store: QueueStore, queue: Queue) -> None:
+def test_a_queue_is_found_by_its_url_and_its_arn_until_it_is_deleted(store, queue):
     assert store.find(queue.url) is queue
     assert store.by_arn(queue.arn) is queue
 
@@ -236,16 +226,14 @@ def test_a_queue_is_found_by_its_url_and_its_arn_until_it_is_deleted(store: Queu
 
 
 @pytest.mark.parametrize("most", [3, "3"])
-def test_dead_letters_go_where_the_redrive_policy_says(store: QueueStore, queue: Queue, most: object) -> None:
+def test_dead_letters_go_where_the_redrive_policy_says(store, queue, most):
     work = store.create("work", redrive(queue.arn, most), {})
 
     assert (work.dead_letters, work.max_receives) == (queue, 3)
 
 
 @pytest.mark.parametrize("policy", ["", "{}"])
-def test_an_empty_redrive_policy_ends_it_and_other_attributes_leave_it(
-    store: QueueStore, queue: Queue, policy: str
-) -> None:
+def test_an_empty_redrive_policy_ends_it_and_other_attributes_leave_it(store, queue, policy):
     work = store.create("work", redrive(queue.arn), {})
     store.change(work, {"VisibilityTimeout": "7"})
     assert work.dead_letters is queue
@@ -266,8 +254,8 @@ def test_an_empty_redrive_policy_ends_it_and_other_attributes_leave_it(
     ],
 )
 def test_a_queue_with_a_redrive_policy_that_cannot_be_is_neither_made_nor_changed(
-    store: QueueStore, queue: Queue, policy: dict[str, str], error: type[Exception]
-) -> None:
+    store, queue, policy, error
+):
     with pytest.raises(error):
         store.create("work", policy, {})
     assert store.find("memory://sqs/000000000000/work") is None

@@ -2,7 +2,6 @@
 
 import pytest
 
-from fanin.adapters.memory import FixedClock
 from fanin.adapters.memory.sqs import Queue
 from fanin.adapters.memory.sqs.queue import DEDUPLICATION_MS
 from tests.unit.adapters.memory.sqs.conftest import NOW
@@ -18,7 +17,7 @@ def bodies(queue: Queue, most: int = 10) -> list[str]:
     return [held.body for held in queue.receive(most, None)]
 
 
-def test_nothing_of_a_group_is_received_while_one_of_it_is_hidden(fifo: Queue) -> None:
+def test_nothing_of_a_group_is_received_while_one_of_it_is_hidden(fifo):
     send(fifo, "x1", "x2", "y1", "x3")
     (first,) = fifo.receive(1, None)
     assert first.body == "x1"
@@ -29,9 +28,7 @@ def test_nothing_of_a_group_is_received_while_one_of_it_is_hidden(fifo: Queue) -
     assert bodies(fifo) == []
 
 
-def test_several_of_a_group_come_at_once_in_order_and_the_next_when_the_first_is_visible(
-    fifo: Queue, clock: FixedClock
-) -> None:
+def test_several_of_a_group_come_at_once_in_order_and_the_next_when_the_first_is_visible(fifo, clock):
     send(fifo, "x1", "x2", "x3")
     first, second = fifo.receive(2, None)
     assert (first.body, second.body, bodies(fifo)) == ("x1", "x2", [])
@@ -40,7 +37,7 @@ def test_several_of_a_group_come_at_once_in_order_and_the_next_when_the_first_is
     assert fifo.next_visible() == clock.now() + 2_000
 
 
-def test_a_message_that_comes_again_comes_before_those_behind_it(fifo: Queue, clock: FixedClock) -> None:
+def test_a_message_that_comes_again_comes_before_those_behind_it(fifo, clock):
     send(fifo, "x1", "x2")
     assert bodies(fifo, most=1) == ["x1"]
 
@@ -49,16 +46,14 @@ def test_a_message_that_comes_again_comes_before_those_behind_it(fifo: Queue, cl
     assert bodies(fifo) == ["x1", "x2"]
 
 
-def test_a_standard_queue_only_carries_groups_along(queue: Queue) -> None:
+def test_a_standard_queue_only_carries_groups_along(queue):
     send(queue, "x1", "x2")
 
     assert [bodies(queue, most=1), bodies(queue, most=1)] == [["x1"], ["x2"]]
 
 
 @pytest.mark.parametrize(("after", "bodies_"), [(DEDUPLICATION_MS - 1, []), (DEDUPLICATION_MS, ["x1"])])
-def test_a_message_sent_again_within_five_minutes_is_the_first_one(
-    fifo: Queue, clock: FixedClock, after: int, bodies_: list[str]
-) -> None:
+def test_a_message_sent_again_within_five_minutes_is_the_first_one(fifo, clock, after, bodies_):
     # Given a message that was sent, handled and removed
     first = fifo.send("x1", {}, group_id="x", dedup_id="d")
     fifo.remove(fifo.receive(1, None)[0].handle)
@@ -72,13 +67,13 @@ def test_a_message_sent_again_within_five_minutes_is_the_first_one(
     assert bodies(fifo) == bodies_
 
 
-def test_messages_are_numbered_in_the_order_they_were_sent(fifo: Queue) -> None:
+def test_messages_are_numbered_in_the_order_they_were_sent(fifo):
     sequences = [fifo.send(f"x{n}", {}, group_id="x", dedup_id=str(n)).sequence for n in range(3)]
 
     assert sequences == sorted(set(sequences))
 
 
-def test_the_next_message_of_a_group_is_visible_when_its_first_one_is(fifo: Queue) -> None:
+def test_the_next_message_of_a_group_is_visible_when_its_first_one_is(fifo):
     send(fifo, "x1", "x2", "y1")
     fifo.receive(1, 9)
     assert fifo.next_visible() == NOW  # y1
@@ -88,7 +83,7 @@ def test_the_next_message_of_a_group_is_visible_when_its_first_one_is(fifo: Queu
     assert fifo.next_visible() == NOW + 4_000
 
 
-def test_a_dead_message_opens_the_way_for_its_group(fifo: Queue, queue: Queue) -> None:
+def test_a_dead_message_opens_the_way_for_its_group(fifo, queue):
     fifo.dead_letters, fifo.max_receives = queue, 1
     send(fifo, "x1", "x2")
     fifo.receive(1, 0)

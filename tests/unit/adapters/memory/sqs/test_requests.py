@@ -1,11 +1,8 @@
 """What SQS refuses, and how it shows a message."""
 
-from typing import Any
-
 import pytest
 from botocore.exceptions import ClientError
 
-from fanin.adapters.memory.sqs import InMemorySqs
 from tests.unit.adapters.memory.sqs.conftest import code, text
 
 
@@ -35,7 +32,7 @@ from tests.unit.adapters.memory.sqs.conftest import code, text
         ("delete_message", {"ReceiptHandle": "nonsense"}, "ReceiptHandleIsInvalid"),
     ],
 )
-def test_what_sqs_refuses(memory: InMemorySqs, call: str, request_: dict[str, Any], expected: str) -> None:
+def test_what_sqs_refuses(memory, call, request_, expected):
     url = memory.create_queue(QueueName="work")["QueueUrl"]
     with pytest.raises(ClientError) as refused:
         getattr(memory, call)(QueueUrl=url, **request_)
@@ -43,7 +40,7 @@ def test_what_sqs_refuses(memory: InMemorySqs, call: str, request_: dict[str, An
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
 
 
-def test_one_bad_entry_spoils_only_itself(memory: InMemorySqs) -> None:
+def test_one_bad_entry_spoils_only_itself(memory):
     fifo = memory.create_queue(QueueName="work.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     good = {"Id": "a", "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "1"}
     entries = [good, {"Id": "b", "MessageBody": "y"}, {**good, "Id": "c", "DelaySeconds": 5}]
@@ -55,7 +52,7 @@ def test_one_bad_entry_spoils_only_itself(memory: InMemorySqs) -> None:
     ]
 
 
-def test_only_what_is_asked_for_comes_with_it(sqs: Any, url: str) -> None:
+def test_only_what_is_asked_for_comes_with_it(sqs, url):
     sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes={"a": text("1"), "b": text("2")})
     (message,) = sqs.receive_message(
         QueueUrl=url, MessageAttributeNames=["b"], AttributeNames=["SentTimestamp"]
@@ -86,9 +83,7 @@ def test_only_what_is_asked_for_comes_with_it(sqs: Any, url: str) -> None:
         ({"MessageBody": "x", "MessageAttributes": {f"{n}": text("v") for n in range(10)}}, None),
     ],
 )
-def test_a_message_is_refused_by_a_standard_queue(
-    memory: InMemorySqs, entry: dict[str, Any], refused: str | None
-) -> None:
+def test_a_message_is_refused_by_a_standard_queue(memory, entry, refused):
     url = memory.create_queue(QueueName="work")["QueueUrl"]
     answer = memory.send_message_batch(QueueUrl=url, Entries=[{"Id": "a", **entry}])
     assert [failure["Code"] for failure in answer.get("Failed", [])] == ([refused] if refused else [])
@@ -120,9 +115,7 @@ CHARACTERS = "can only include alphanumeric and punctuation characters. 1 to 128
         ),
     ],
 )
-def test_what_sqs_refuses_is_refused_in_its_words(
-    memory: InMemorySqs, more: dict[str, Any], words: str, *, fifo: bool
-) -> None:
+def test_what_sqs_refuses_is_refused_in_its_words(memory, more, words, *, fifo):
     named = {"QueueName": "work.fifo", "Attributes": {"FifoQueue": "true"}} if fifo else {"QueueName": "work"}
     given = {"MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "1", **more}
     with pytest.raises(ClientError) as refused:
@@ -133,7 +126,7 @@ def test_what_sqs_refuses_is_refused_in_its_words(
     assert words in refused.value.response["Error"]["Message"]
 
 
-def test_the_size_of_a_message_is_that_of_all_it_carries(memory: InMemorySqs) -> None:
+def test_the_size_of_a_message_is_that_of_all_it_carries(memory):
     attributes = {"MaximumMessageSize": "1024"}
     url = memory.create_queue(QueueName="work", Attributes=attributes)["QueueUrl"]
     carried = {"name": text("v" * 14)}  # with its type 24 bytes
@@ -143,7 +136,7 @@ def test_the_size_of_a_message_is_that_of_all_it_carries(memory: InMemorySqs) ->
 
 
 @pytest.mark.parametrize("wanted", [["fanin.*"], ["fanin.item", "fanin.type"]])
-def test_attributes_are_asked_for_by_name_or_by_how_it_begins(sqs: Any, url: str, wanted: list[str]) -> None:
+def test_attributes_are_asked_for_by_name_or_by_how_it_begins(sqs, url, wanted):
     carried = {name: text("v") for name in ("fanin.item", "fanin.type", "other")}
     sqs.send_message(QueueUrl=url, MessageBody="x", MessageAttributes=carried)
     (message,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=wanted)["Messages"]

@@ -3,13 +3,12 @@
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.domain.batch import OpenBatch
 from fanin.domain.marks import Failure
 
 
-def test_a_batch_lives_its_whole_life_over_http(call, memory: Memory) -> None:
+def test_a_batch_lives_its_whole_life_over_http(call, memory):
     # Given an open batch of three items
     opened = call("POST", "/v1/batches", {"user_key": "catalog-42", "metadata": {"team": "blue"}})
     assert opened.status == 201
@@ -41,7 +40,7 @@ def test_a_batch_lives_its_whole_life_over_http(call, memory: Memory) -> None:
     assert (status["done_min"], status["done_max"], status["user_key"]) == (3, 3, "catalog-42")
 
 
-def test_missing_is_told_as_ranges_that_can_be_acknowledged(call) -> None:
+def test_missing_is_told_as_ranges_that_can_be_acknowledged(call):
     # Given a closed batch of 100 items, of which 10 to 89 are acknowledged as a range
     batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
     group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 100}).json
@@ -61,7 +60,7 @@ def test_missing_is_told_as_ranges_that_can_be_acknowledged(call) -> None:
     assert receipts["batches"][0]["complete"] is True
 
 
-def test_all_options_of_a_batch_come_back(call) -> None:
+def test_all_options_of_a_batch_come_back(call):
     options = {
         "user_key": "k", "mode": "exact", "idle_ttl": 600, "lifetime": 86_400,
         "deadline": "2026-09-22T10:00:00.250Z", "on_deadline": "complete", "limit": 9, "metadata": {"a": "b"},
@@ -81,7 +80,7 @@ def test_all_options_of_a_batch_come_back(call) -> None:
         ({}, "body"),
     ],
 )
-def test_a_message_that_cannot_be_kept_is_refused(call, memory: Memory, message: object, detail: str) -> None:
+def test_a_message_that_cannot_be_kept_is_refused(call, memory, message, detail):
     batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
     group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 1}).json
     before = memory.accesses.writes.total()
@@ -95,7 +94,7 @@ def test_a_message_that_cannot_be_kept_is_refused(call, memory: Memory, message:
     assert detail in refused["detail"]
 
 
-def test_bad_entries_are_refused_by_their_places_and_nothing_else(call, ledger: LedgerService) -> None:
+def test_bad_entries_are_refused_by_their_places_and_nothing_else(call, ledger):
     # Given a request with good marks, and bad ones of every kind between them
     group = ledger.add(ledger.open(OpenBatch(totals=("rows",))).batch_id, 5)
     bad = [
@@ -125,7 +124,7 @@ def test_bad_entries_are_refused_by_their_places_and_nothing_else(call, ledger: 
     assert ledger.status(group.batch_id).batch.totals == {"rows": 7}
 
 
-def test_a_message_of_more_than_4_mib_is_refused_alone(call, ledger: LedgerService) -> None:
+def test_a_message_of_more_than_4_mib_is_refused_alone(call, ledger):
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 2)
     large = {"failed": group[0], "message": {"body": "\n" * 2_200_000}}  # two bytes each as JSON
 
@@ -136,13 +135,13 @@ def test_a_message_of_more_than_4_mib_is_refused_alone(call, ledger: LedgerServi
     assert call("POST", "/v1/acks", {"marks": ["x" * 6_000_000]}).status == 413
 
 
-def test_a_batch_has_the_same_fields_whatever_it_was_opened_with(call) -> None:
+def test_a_batch_has_the_same_fields_whatever_it_was_opened_with(call):
     plain = call("POST", "/v1/batches", {}).json
     assert list(call("POST", "/v1/batches", {"totals": ["rows"], "max_items": 9}).json) == list(plain)
     assert (plain["totals"], plain["tolerated_failures"], plain["max_items"]) == ({}, None, None)
 
 
-def test_a_batch_that_holds_and_tolerates_over_http(call) -> None:
+def test_a_batch_that_holds_and_tolerates_over_http(call):
     tolerated = {"percent": 12.5, "min_sample": 50}
     opened = call("POST", "/v1/batches", {"on_failure": "hold", "tolerated_failures": tolerated}).json
     path = f"/v1/batches/{opened['batch_id']}"
@@ -167,7 +166,7 @@ def test_a_batch_that_holds_and_tolerates_over_http(call) -> None:
 # The routes of bounded buffers.
 
 
-def test_rejects_waits_and_depth_are_measured(call, measured) -> None:
+def test_rejects_waits_and_depth_are_measured(call, measured):
     call("PUT", "/v1/buffers/jobs", {"limit": 1})
     call("POST", "/v1/buffers/jobs/put", {"payloads": ["a"]})
     call("POST", "/v1/buffers/jobs/put", {"payloads": ["b"]})
@@ -178,7 +177,7 @@ def test_rejects_waits_and_depth_are_measured(call, measured) -> None:
 
 def test_a_buffer_whose_record_cannot_be_read_is_counted_and_the_others_listed(
     call, memory, caplog, measured
-) -> None:
+):
     call("PUT", "/v1/buffers/jobs", {"limit": 1})
     memory.directory.put("/buffers", "broken", {"limit": 1}, expires_at=memory.clock.now() // 1000 + 60)
     measured()
@@ -196,7 +195,7 @@ def test_a_buffer_whose_record_cannot_be_read_is_counted_and_the_others_listed(
 # The route of the bit picture.
 
 
-def test_a_picture_shows_cells_and_items(call) -> None:
+def test_a_picture_shows_cells_and_items(call):
     # Given 100 items, of which the last one failed, and all before 65 are done
     batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
     group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 100}).json
@@ -245,7 +244,7 @@ def batch(memory: Memory, ledger) -> int:
     return ledger.close(batch.batch_id).batch_id
 
 
-def test_a_redrive_is_asked_for_and_listed(call, batch: int, memory: Memory) -> None:
+def test_a_redrive_is_asked_for_and_listed(call, batch, memory):
     path, body = f"/v1/batches/{batch}/redrive", {"errors": ["row"], "ranges": [{"from": 0, "to": 1}]}
     dry = call("POST", path, {**body, "dry_run": True})
     first = call("POST", path, body)
