@@ -82,11 +82,7 @@ def expressions() -> list[Figure]:
 def alternatives() -> list[Figure]:
     """What ``fanin plan`` computes for a million items without fanin; the group ``bill`` has fanin."""
     return [
-        Figure(
-            f"dollars for {PLANNED:,} items: {cost.way}",
-            cost.dollars(DEFAULT),
-            note=f"plan: {cost.note}",
-        )
+        Figure(f"dollars for {PLANNED:,} items: {cost.way}", cost.dollars(DEFAULT), note=f"plan: {cost.note}")
         for cost in without(PLANNED)
     ]
 

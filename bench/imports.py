@@ -104,10 +104,7 @@ def _functions() -> list[Path]:
 def _run(program: str, code: str, folder: Path, cache: str) -> float:
     """What a program prints that runs the code with the import path that the function has in Lambda."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    environment |= {
-        "PYTHONPYCACHEPREFIX": cache,
-        "PYTHONPATH": os.pathsep.join([str(folder), str(LAYER)]),
-    }
+    environment |= {"PYTHONPYCACHEPREFIX": cache, "PYTHONPATH": os.pathsep.join([str(folder), str(LAYER)])}
     command = [sys.executable, "-c", program.format(code=code)]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)  # noqa: S603
     return float(done.stdout)

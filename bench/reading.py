@@ -20,9 +20,7 @@ WIDTH = Tree().width
 
 def closing() -> list[Figure]:
     """Closing, by a process that knows the batch or does not, with all, some or no items done."""
-    return [
-        worst(_close(size, *done, warm=warm) for size, done in _batches() for warm in (True, False)),
-    ]
+    return [worst(_close(size, *done, warm=warm) for size, done in _batches() for warm in (True, False))]
 
 
 def _close(size: int, start: int, stop: int, *, warm: bool) -> Figure:

@@ -97,9 +97,7 @@ class World:
     def _queue(self, name: str, tag: str = names.TRACKED_TAG) -> str:
         """Create a queue; its name says which run of the demo it belongs to."""
         made = self._tracker.sqs.create_queue(
-            QueueName=f"demo-{self._name}-{name}",
-            Attributes={"VisibilityTimeout": "60"},
-            tags={tag: name},
+            QueueName=f"demo-{self._name}-{name}", Attributes={"VisibilityTimeout": "60"}, tags={tag: name}
         )
         return str(made["QueueUrl"])
 

@@ -12,12 +12,7 @@ from fanin import names
 from fanin_cdk import FaninTracker
 
 OFFICE = ("POST/v1/scatters", "GET/v1/scatters/*")
-VEHICLE = (
-    f"PUT/v1/directory/{TOPIC}/*",
-    f"DELETE/v1/directory/{TOPIC}/*",
-    "POST/v1/replies",
-    "POST/v1/acks",
-)
+VEHICLE = (f"PUT/v1/directory/{TOPIC}/*", f"DELETE/v1/directory/{TOPIC}/*", "POST/v1/replies", "POST/v1/acks")
 CHANNEL = (
     "sqs:ChangeMessageVisibility",
     "sqs:CreateQueue",

@@ -55,10 +55,7 @@ class Buffers(Construct):
         )
         self._settings = settings
         self._prefix = f"{settings.prefix}-buffer-"
-        self.environment = {
-            names.ENV_BUFFER_PREFIX: self._prefix,
-            names.ENV_BUFFER_DEAD_LETTERS_ARN: arn,
-        }
+        self.environment = {names.ENV_BUFFER_PREFIX: self._prefix, names.ENV_BUFFER_DEAD_LETTERS_ARN: arn}
 
     def grant(self, grantee: iam.IGrantable) -> None:
         """Allow a role to serve buffers.

@@ -31,13 +31,7 @@ class Directory(Construct):
     """
 
     def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        functions: Functions,
-        bus: events.EventBus,
-        parked: sqs.Queue,
+        self, scope: Construct, id: str, *, functions: Functions, bus: events.EventBus, parked: sqs.Queue
     ) -> None:
         """Create the functions, their queues and their rules.
 
@@ -121,10 +115,7 @@ class Directory(Construct):
             "directory",
             "announces registrations on the bus, and creates the rules of routes",
             FOLLOW,
-            environment={
-                **self.environment,
-                names.ENV_RETRY_QUEUE_URL: retries.queue.queue_url,
-            },
+            environment={**self.environment, names.ENV_RETRY_QUEUE_URL: retries.queue.queue_url},
         )
         self.grant_routes(function.function)
         feed_from_stream(function, self._functions.storage.directory, [DIRECTORY_CHANGED], retries)

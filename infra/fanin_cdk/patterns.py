@@ -31,12 +31,7 @@ class Patterns:
     """
 
     def __init__(
-        self,
-        scope: Construct,
-        *,
-        functions: Functions,
-        bus: events.EventBus,
-        parked: sqs.Queue,
+        self, scope: Construct, *, functions: Functions, bus: events.EventBus, parked: sqs.Queue
     ) -> None:
         """Create the patterns.
 

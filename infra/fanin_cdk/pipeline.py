@@ -153,9 +153,7 @@ class Pipeline(Construct):
             removal_policy=self._settings.removal_policy,
         )
         accept(
-            bucket,
-            "S1",
-            "only jobs, exports and those who submit jobs use it, and CloudTrail records them",
+            bucket, "S1", "only jobs, exports and those who submit jobs use it, and CloudTrail records them"
         )
         return bucket
 
@@ -235,10 +233,7 @@ class Pipeline(Construct):
             f"{log.log_group_arn}:*",
         )
         everywhere = stack.format_arn(
-            service="logs",
-            resource="log-group",
-            resource_name="*",
-            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+            service="logs", resource="log-group", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
         )
         allow(role, ["logs:DescribeLogGroups"], everywhere)
         allow_logs_of_jobs(role, settings.kms_key_arn)

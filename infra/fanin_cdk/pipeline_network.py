@@ -45,12 +45,7 @@ class PipelineNetwork(Construct):
     """
 
     def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        nat: bool = False,
-        availability_zones: Sequence[str] | None = None,
+        self, scope: Construct, id: str, *, nat: bool = False, availability_zones: Sequence[str] | None = None
     ) -> None:
         super().__init__(scope, id)
         jobs = ec2.SubnetConfiguration(
@@ -90,8 +85,5 @@ class PipelineNetwork(Construct):
         group.add_ingress_rule(self.security_group, ec2.Port.tcp(443))
         for name, service in ENDPOINTS.items():
             self.vpc.add_interface_endpoint(
-                name,
-                service=ec2.InterfaceVpcEndpointAwsService(service),
-                security_groups=[group],
-                open=False,
+                name, service=ec2.InterfaceVpcEndpointAwsService(service), security_groups=[group], open=False
             )

@@ -52,10 +52,6 @@ def reaper_at_a_rate(
     scatter.grant_postpone(reaper, deadlines)
     allow_channels(reaper.function, settings=settings, look=False)
     Rate(
-        scope,
-        "ReaperRate",
-        function=reaper,
-        minutes=settings.reaper_rate_minutes,
-        dead_letters=dead_letters,
+        scope, "ReaperRate", function=reaper, minutes=settings.reaper_rate_minutes, dead_letters=dead_letters
     )
     return dead_letters

@@ -28,13 +28,7 @@ class ScatterGather(Construct):
         environment: variables of a function that starts scatters or takes replies.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        functions: Functions,
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, functions: Functions) -> None:
         """Create the queues, the bucket and the functions.
 
         Args:

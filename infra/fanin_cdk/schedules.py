@@ -37,13 +37,7 @@ class Deadlines(Construct):
     """
 
     def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        settings: Settings,
-        timer: Function,
-        dead_letters: sqs.Queue,
+        self, scope: Construct, id: str, *, settings: Settings, timer: Function, dead_letters: sqs.Queue
     ) -> None:
         super().__init__(scope, id)
         self.group = scheduler.ScheduleGroup(
@@ -124,13 +118,7 @@ class Rate(Construct):
     """
 
     def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        function: Function,
-        minutes: int,
-        dead_letters: sqs.Queue,
+        self, scope: Construct, id: str, *, function: Function, minutes: int, dead_letters: sqs.Queue
     ) -> None:
         super().__init__(scope, id)
         self.rule = events.Rule(

@@ -66,19 +66,13 @@ ACK = Access(parts=("BatchGetItem", "Query"), notes=NOTES)
 """Consumers, and the function for dead letters: mark items done or failed, note why they failed and when
 their attempts did, keep their messages, and count the failures of a batch that tolerates only some."""
 NOTIFY = Access(
-    parts=("BatchGetItem", "DeleteItem", "Query"),
-    notes=NOTES,
-    directory=("BatchGetItem", "DeleteItem"),
+    parts=("BatchGetItem", "DeleteItem", "Query"), notes=NOTES, directory=("BatchGetItem", "DeleteItem")
 )
 """The notifier: announce ends with their failures, mark parent items, release correlation ids.
 
 It also deletes the messages of failed items of batches that were removed.
 """
-SCATTER = Access(
-    progress=BEGIN,
-    parts=("BatchGetItem", "UpdateItem"),
-    directory=("Query",),
-)
+SCATTER = Access(progress=BEGIN, parts=("BatchGetItem", "UpdateItem"), directory=("Query",))
 """The worker of scatters: list recipients, read the message, fail recipients that cannot be reached."""
 REDRIVE = Access(
     batches=("BatchGetItem", "PutItem", "UpdateItem"),

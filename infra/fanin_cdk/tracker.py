@@ -114,11 +114,7 @@ class FaninTracker(Construct):
         self.api = self._api()
         self.targets.feed_by(self.functions["notifier"])
         self.reaper_dead_letters = reaper_at_a_rate(
-            self,
-            functions=self._functions,
-            bus=self.bus,
-            deadlines=self.deadlines,
-            scatter=self.scatter,
+            self, functions=self._functions, bus=self.bus, deadlines=self.deadlines, scatter=self.scatter
         )
         self.environment = {
             **self.storage.environment,
@@ -250,10 +246,7 @@ class FaninTracker(Construct):
         allow_sending(dead_letters.function, parked.queue_arn)
         allow_dead_letters(dead_letters.function, settings=self.settings)
         work = TrackedQueue(
-            self,
-            "WorkQueue",
-            tracker=self,
-            dead_letters_max_concurrency=self.settings.worker_max_concurrency,
+            self, "WorkQueue", tracker=self, dead_letters_max_concurrency=self.settings.worker_max_concurrency
         )
         return acks, work, parked
 

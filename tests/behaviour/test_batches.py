@@ -105,10 +105,7 @@ def test_a_batch_of_batches_completes_with_the_last_of_them(world):
         parts = parent.add(2)
     with tracker.batch(parent_item=parts[0]) as child:
         leaves = child.add(70)
-    with (
-        tracker.batch(parent_item=parts[1]) as middle,
-        tracker.batch(parent_item=middle.add(1)[0]) as leaf,
-    ):
+    with tracker.batch(parent_item=parts[1]) as middle, tracker.batch(parent_item=middle.add(1)[0]) as leaf:
         last = leaf.add(5)
 
     # When the first is done, and then the innermost

@@ -69,9 +69,5 @@ def _events(request: Request) -> Response:
 def example(url: str) -> Starlette:
     """The site; it does not care where it is served."""
     return Starlette(
-        routes=[
-            Route("/events", _events),
-            Route("/{name}.{kind}", _file),
-            Route("/{name}", _page),
-        ]
+        routes=[Route("/events", _events), Route("/{name}.{kind}", _file), Route("/{name}", _page)]
     )

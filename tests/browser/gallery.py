@@ -156,13 +156,7 @@ class Gallery:
     def _failure(self, item: str) -> Failure:
         text = self.words.text
         attributes = {"row": MessageAttribute("Number", "7"), "said": MessageAttribute("String", text)}
-        return Failure(
-            item,
-            text[:1000],
-            KeptMessage(text, attributes),
-            attempts=3,
-            source=self.queue,
-        )
+        return Failure(item, text[:1000], KeptMessage(text, attributes), attempts=3, source=self.queue)
 
     def _stalled(self) -> int:
         batch = self.tracker.open(**self._texts(), stall_after=timedelta(seconds=60))

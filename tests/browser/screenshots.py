@@ -55,11 +55,7 @@ class Scene:
             self._thumbnails = list(thumbnails.add(9_000))
 
     def pages(self) -> dict[str, str]:
-        return {
-            "overview": "/",
-            "batch": f"/batches/{self.orders}",
-            "why": f"/batches/{self.invoices}/why",
-        }
+        return {"overview": "/", "batch": f"/batches/{self.orders}", "why": f"/batches/{self.invoices}/why"}
 
     def work(self, look: Callable[[], None]) -> None:
         """Do two thirds of the orders, in some minutes, in parts that are next to each other by and large.

@@ -240,8 +240,7 @@ def test_its_example_runs_and_its_tables_are_complete():
     (sent,) = memory.channels.queues[QUEUE]
     attributes = {name: {"stringValue": value} for name, value in sent.attributes.items()}
     code["answer"](
-        tracker,
-        read_message({"messageId": "m", "body": sent.body, "messageAttributes": attributes}),
+        tracker, read_message({"messageId": "m", "body": sent.body, "messageAttributes": attributes})
     )
     # Then the reply is there, and the page names every attribute and field
     assert code["gathered"](tracker, batch_id) == {"car-7": {"vehicle": "car-7", "km": 312}}

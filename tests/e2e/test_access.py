@@ -98,11 +98,7 @@ def test_a_consumer_through_the_queue_can_acknowledge_and_nothing_else(
 ):
     # Given what grant_consumer(via="queue") writes
     arn = stack.client("sqs").get_queue_attributes(QueueUrl=stack.ack_queue_url, AttributeNames=["QueueArn"])
-    send = {
-        "Effect": "Allow",
-        "Action": ["sqs:SendMessage"],
-        "Resource": arn["Attributes"]["QueueArn"],
-    }
+    send = {"Effect": "Allow", "Action": ["sqs:SendMessage"], "Resource": arn["Attributes"]["QueueArn"]}
     session = session_with("through-the-queue", send)
     with tracker.batch(user_key="queued") as batch:
         group = batch.add(2)

@@ -50,8 +50,7 @@ def raising(tracker: Tracker, queue: str, via: str, count: int) -> None:
 def test_a_consumer_keeps_messages_with_attributes_and_group(tracker, stack, body, via, fifo):
     # Given three messages, of which one is large; on a FIFO queue they have groups
     queue = stack.client("sqs").create_queue(
-        QueueName=f"kept-{uuid.uuid4()}{'.fifo' * fifo}",
-        Attributes={"FifoQueue": "true"} if fifo else {},
+        QueueName=f"kept-{uuid.uuid4()}{'.fifo' * fifo}", Attributes={"FifoQueue": "true"} if fifo else {}
     )["QueueUrl"]
     bodies = [body(), body(LARGE), body() + "é"]
     attributes = {"kind": "van", "raw": b"\x00\xff"}

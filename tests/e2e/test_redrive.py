@@ -48,22 +48,11 @@ def work(stack) -> Callable[..., str]:
 def noted(tracker: Tracker) -> Noted:
     """Makes an ended batch of which every item has failed, and kept its message."""
 
-    def make(
-        count: int,
-        queue: str,
-        *,
-        messages: Mapping[int, KeptMessage | None] | None = None,
-    ) -> int:
+    def make(count: int, queue: str, *, messages: Mapping[int, KeptMessage | None] | None = None) -> int:
         with tracker.batch(user_key="shop") as batch:
             group = batch.add(count)
         failures = (
-            Failure(
-                item,
-                "x",
-                (messages or {}).get(n, KeptMessage(f"body {n}")),
-                attempts=3,
-                source=queue,
-            )
+            Failure(item, "x", (messages or {}).get(n, KeptMessage(f"body {n}")), attempts=3, source=queue)
             for n, item in enumerate(group)
         )
         for block in chunks(failures, max_items=BLOCK):

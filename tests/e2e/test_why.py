@@ -34,8 +34,7 @@ def role(stack) -> str:
     name = f"consumer-{uuid.uuid4()}"
     iam = stack.client("iam")
     arn: str = iam.create_role(
-        RoleName=name,
-        AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]}),
+        RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]})
     )["Role"]["Arn"]
     allowed = {"Effect": "Allow", "Action": ["sqs:*", "logs:*"], "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})

@@ -52,11 +52,7 @@ class Requests:
 
     def _item(self, table: str) -> dict[str, Any]:
         size = self._random.choice((1, 1, 1, 1, 150_000))
-        return {
-            **self._key(table),
-            "colour": {"S": self._random.choice("rgb")},
-            "load": {"S": "x" * size},
-        }
+        return {**self._key(table), "colour": {"S": self._random.choice("rgb")}, "load": {"S": "x" * size}}
 
     def _write(self, table: str) -> tuple[str, dict[str, Any]]:
         one = self._random
@@ -94,10 +90,7 @@ class Requests:
             "TransactStatements": [
                 {"Statement": insert, "Parameters": [*self._key(TEXT).values(), {"S": "new"}]},
                 {"Statement": insert, "Parameters": [*key.values(), {"S": "a"}]},
-                {
-                    "Statement": delete,
-                    "Parameters": [*self._key(TEXT).values()],
-                },
+                {"Statement": delete, "Parameters": [*self._key(TEXT).values()]},
             ]
         }
 

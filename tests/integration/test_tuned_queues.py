@@ -24,10 +24,7 @@ def sqs() -> Any:
 def count(sqs: Any, url: str) -> tuple[int, int]:
     """How many messages are visible, and in flight."""
     found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-    return (
-        int(found["ApproximateNumberOfMessages"]),
-        int(found["ApproximateNumberOfMessagesNotVisible"]),
-    )
+    return (int(found["ApproximateNumberOfMessages"]), int(found["ApproximateNumberOfMessagesNotVisible"]))
 
 
 @pytest.mark.parametrize("fifo", [False, True])

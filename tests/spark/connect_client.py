@@ -14,16 +14,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from fanin.errors import FaninError
-from fanin.spark import (
-    Service,
-    ack_stream,
-    acknowledge,
-    fan_out,
-    forecast,
-    outcomes,
-    register,
-    with_body,
-)
+from fanin.spark import Service, ack_stream, acknowledge, fan_out, forecast, outcomes, register, with_body
 
 
 def refusal(call: Callable[[], object]) -> str | None:

@@ -113,10 +113,7 @@ class Tables:
     def export(self, folder: Path, files: int = 3, *, later: int = 0) -> tuple[Path, Path]:
         """Write both tables as exports of several files, that of the batches so many milliseconds later."""
         made = []
-        for name, table, at in (
-            ("batches", self.batches, self.at + later),
-            ("words", self.words, self.at),
-        ):
+        for name, table, at in (("batches", self.batches, self.at + later), ("words", self.words, self.at)):
             lines = [line(row) for row in table.values()]
             parts = [lines[part::files] for part in range(files)] + [[]]  # an empty partition has a file too
             made.append(write_export(folder, name, parts, at=at))

@@ -80,13 +80,7 @@ class FrameMachine(FrameWorld, RuleBasedStateMachine):
     # The receivers.
 
     @precondition(lambda self: self.wire)
-    @rule(
-        data=st.data(),
-        mood=st.sampled_from(MOODS),
-        slow=st.booleans(),
-        fresh=st.booleans(),
-        die_in=SELDOM,
-    )
+    @rule(data=st.data(), mood=st.sampled_from(MOODS), slow=st.booleans(), fresh=st.booleans(), die_in=SELDOM)
     def receive(self, data: st.DataObject, mood: str, slow: bool, fresh: bool, die_in: int | None) -> None:
         """Somebody receives a few of the messages, in any order."""
         places = data.draw(st.lists(st.integers(0, len(self.wire) - 1), min_size=1, max_size=3, unique=True))

@@ -28,10 +28,7 @@ def test_no_failure_is_lost_or_sent_under_two_items_whatever_crashes():
         (failures, "_latest", lambda _ports, _batch, _notes: {}),
         (MemoryParts, "delete_messages", lambda _self, _batch_id, _ordinals: None),
     ],
-    ids=[
-        "the clock alone orders failures",
-        "messages of a removed batch stay",
-    ],
+    ids=["the clock alone orders failures", "messages of a removed batch stay"],
 )
 def test_a_broken_redrive_is_found_out(monkeypatch, where, name, mutant):
     monkeypatch.setattr(where, name, mutant)

@@ -62,10 +62,7 @@ claim_one = MemoryWords._claim
 @pytest.mark.soak
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
-    [
-        (MemoryWords, "_claim", take_all),
-        (IdempotentReceiver, "receive", mark_first),
-    ],
+    [(MemoryWords, "_claim", take_all), (IdempotentReceiver, "receive", mark_first)],
     ids=lambda part: part.__name__ if callable(part) else None,
 )
 def test_a_broken_one_is_found_out(monkeypatch, where, name, mutant):

@@ -151,12 +151,7 @@ cached = KnownBatches.cached
         (KnownBatches, "cached", early),
         (MemoryWords, "_attempt", add_again),
     ],
-    ids=[
-        "no look after the last write",
-        "parents first",
-        "size final while open",
-        "tallies added again",
-    ],
+    ids=["no look after the last write", "parents first", "size final while open", "tallies added again"],
 )
 @pytest.mark.parametrize("width", [2, 3])
 def test_a_broken_ledger_is_found_out(monkeypatch, where, name, mutant, width):

@@ -12,15 +12,7 @@ from fanin import errors
 
 SHOWN = (fanin, fanin.types)
 
-EXTRAS = (
-    "aws_lambda_powertools",
-    "fastjsonschema",
-    "jinja2",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "pyspark",
-)
+EXTRAS = ("aws_lambda_powertools", "fastjsonschema", "jinja2", "numpy", "pandas", "pyarrow", "pyspark")
 EXTRAS += ("py4j", "rich", "typer")
 
 IMPORT_ALL = f"""\

@@ -12,17 +12,7 @@ from markupsafe import Markup
 from examples.fleet.analytics import odometer
 from examples.fleet.analytics.charts import SIZE, Chart, Series, bars, horizontal_bars, lines
 from examples.fleet.analytics.contents import WEEKS, WHY, Report, Row, charted
-from examples.fleet.analytics.formats import (
-    before,
-    hours,
-    km,
-    litres,
-    money,
-    percent,
-    short,
-    tenth,
-    whole,
-)
+from examples.fleet.analytics.formats import before, hours, km, litres, money, percent, short, tenth, whole
 from examples.fleet.analytics.weeks import label
 
 OTHERS: Final = "others"

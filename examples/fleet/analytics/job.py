@@ -12,14 +12,7 @@ from examples.fleet.analytics.html_page import render_page
 from examples.fleet.analytics.odometer import PROBLEMS
 from examples.fleet.analytics.outliers import rows_by_week, without_outliers
 from examples.fleet.analytics.page_figures import build_report
-from examples.fleet.analytics.report import (
-    PAGE,
-    Output,
-    Scope,
-    Source,
-    read_facts,
-    write_datasets,
-)
+from examples.fleet.analytics.report import PAGE, Output, Scope, Source, read_facts, write_datasets
 from examples.fleet.analytics.telemetry import FILL_UPS, SOURCES, TRIPS
 from examples.fleet.analytics.weeks import Period
 from fanin import Tracker

@@ -157,11 +157,7 @@ class Source(NamedTuple):
 
 
 def read_facts(
-    output: Output,
-    trips: Source,
-    fill_ups: Source,
-    scope: Scope,
-    max_rejects: RejectLimit,
+    output: Output, trips: Source, fill_ups: Source, scope: Scope, max_rejects: RejectLimit
 ) -> Facts:
     """Check all rows, write the rejects, and add up the others.
 

@@ -196,11 +196,7 @@ TRIPS: Final = Feed(
         Measure("duration_s", LongType(), "seconds driven"),
     ),
     (),
-    (
-        *trip_bounds(fastest_kmh=300),
-        within("odometer_m", 0, 10_000_000_000, "m"),
-        _in_time("sent_at"),
-    ),
+    (*trip_bounds(fastest_kmh=300), within("odometer_m", 0, 10_000_000_000, "m"), _in_time("sent_at")),
     optional=(
         Measure(
             "odometer_m", LongType(), "optional: what the odometer showed at the end of the trip, metres"

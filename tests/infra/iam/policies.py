@@ -48,11 +48,7 @@ def evaluate(statements: Iterable[Statement], request: Request) -> Decision:
     return Decision.ALLOW if "Allow" in effects else Decision.IMPLICIT_DENY
 
 
-def decide(
-    request: Request,
-    identity: Sequence[Statement],
-    resource: Sequence[Statement] = (),
-) -> Decision:
+def decide(request: Request, identity: Sequence[Statement], resource: Sequence[Statement] = ()) -> Decision:
     """What all policies together say, for a caller and a resource of one account.
 
     Args:

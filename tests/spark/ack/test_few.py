@@ -103,10 +103,7 @@ def test_each_partition_is_read_once_and_by_a_task_of_its_own(spark, tmp_path, m
     monkeypatch.setattr(stream, "acknowledge_few", coalesced)
     done: list[int] = []
     handler = stream.ack_stream(
-        NOBODY,
-        work=str(tmp_path / "work"),
-        batch_id=7,
-        on_done=lambda _, result: done.append(result.rows),
+        NOBODY, work=str(tmp_path / "work"), batch_id=7, on_done=lambda _, result: done.append(result.rows)
     )
 
     # When a micro-batch comes

@@ -91,10 +91,7 @@ def test_few_rows_and_many_agree_on_ordinals_as_text(spark):
 
     # Then both take the whole numbers and leave out the others
     assert few is not None
-    marks: list[Any] = [
-        [tuple(mark.values()) for mark in few.marks.to_pylist()],
-        marks_of(done).collect(),
-    ]
+    marks: list[Any] = [[tuple(mark.values()) for mark in few.marks.to_pylist()], marks_of(done).collect()]
     for found in marks:
         assert items_of(found) == Counter((7, n) for n in (5, 7, 9, 63, 599_999))
     expected = Counter({('{"ordinal":null}', "null"): 1, ('{"ordinal":5}', "duplicate"): 1})

@@ -55,12 +55,7 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def case(
-    spark: SparkSession,
-    any_ansi: None,
-    world: World,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Case:
+def case(spark: SparkSession, any_ansi: None, world: World, tmp_path_factory: pytest.TempPathFactory) -> Case:
     """The exports of the world, words first, audited once, in the place of what an earlier run left."""
     folder = tmp_path_factory.mktemp("audit")
     batches, words = world.tables.export(folder, later=LATER)

@@ -36,9 +36,7 @@ def never() -> tuple[DataFrame, None]:
 
 
 @pytest.mark.parametrize(
-    ("rows", "partitions"),
-    [(0, 1), (1, 7), (1_003, 5)],
-    ids=["empty", "one row of seven partitions", "many"],
+    ("rows", "partitions"), [(0, 1), (1, 7), (1_003, 5)], ids=["empty", "one row of seven partitions", "many"]
 )
 def test_ordinals_are_contiguous(spark, tmp_path, rows, partitions):
     frame = spark.range(0, rows, 1, partitions).withColumnRenamed("id", "value")

@@ -163,11 +163,7 @@ def test_who_knows_no_router_makes_no_rules(client, aws):
 
 def test_who_knows_no_bus_learns_it_before_a_pattern_is_taken(client, aws):
     rules = EventBridgeRules(missing, lambda: ROUTER, lambda: client)
-    for call in (
-        lambda: rules.check(PATTERN),
-        lambda: rules.put("a", PATTERN),
-        lambda: rules.delete("a"),
-    ):
+    for call in (lambda: rules.check(PATTERN), lambda: rules.put("a", PATTERN), lambda: rules.delete("a")):
         with pytest.raises(NotConfigured):
             call()
 

@@ -35,11 +35,7 @@ def test_counts_go_to_estimated_batches(run, tracker):
 def test_fail_takes_a_reason_for_all_and_for_each(run, tracker, group):
     assert run("fail", group[1], "--reason", "torn").exit_code == 0
     assert run("fail", "-", "--reason", "wet", stdin=f"{group[0]}\n{group[2]}\tlate\n").exit_code == 0
-    assert [failure.reason for failure in tracker.iter_failures(group.batch_id)] == [
-        "wet",
-        "torn",
-        "late",
-    ]
+    assert [failure.reason for failure in tracker.iter_failures(group.batch_id)] == ["wet", "torn", "late"]
 
 
 @pytest.mark.parametrize("command", ["ack", "fail"])

@@ -12,8 +12,7 @@ ROW = Batch(8, b"s", 0, 0, expires_at=9, open_idle_ttl=60, closed_idle_ttl=60, i
 
 
 @pytest.mark.parametrize(
-    ("is_", "fitting"),
-    [("=", [5]), ("<>", [4, 6]), ("<", [6]), ("<=", [5, 6]), (">", [4])],
+    ("is_", "fitting"), [("=", [5]), ("<>", [4, 6]), ("<", [6]), ("<=", [5, 6]), (">", [4])]
 )
 def test_a_field_is_compared_with_a_value(is_, fitting):
     assert [n for n in (4, 5, 6) if Change([where("items", is_, n)]).fits(ROW)] == fitting

@@ -72,8 +72,7 @@ class TestText:
 
 class TestSendable:
     @pytest.mark.parametrize(
-        ("low", "high"),
-        [(0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF), (0xE000, 0xFFFD), (0x10000, 0x10FFFF)],
+        ("low", "high"), [(0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF), (0xE000, 0xFFFD), (0x10000, 0x10FFFF)]
     )
     def test_a_message_carries_every_character_of_xml_and_none_beside_them(self, low, high):
         # "Char", Extensible Markup Language (XML) 1.0
@@ -86,8 +85,7 @@ class TestSendable:
 
 class TestPairs:
     @pytest.mark.parametrize(
-        "values",
-        [{}, {f"{n}": "v" for n in range(16)}, {"k": ""}, {"k" * 64: "v" * 256}],
+        "values", [{}, {f"{n}": "v" for n in range(16)}, {"k": ""}, {"k" * 64: "v" * 256}]
     )
     def test_a_small_map_of_strings_is_allowed(self, values):
         limits.pairs("metadata", values)

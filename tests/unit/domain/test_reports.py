@@ -9,13 +9,7 @@ from fanin.domain.batch import Batch, State
 from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict, merge_verdicts
 
 BATCH = Batch(
-    batch_id=1,
-    salt=b"s",
-    created_at=0,
-    touched_at=0,
-    expires_at=1,
-    open_idle_ttl=60,
-    closed_idle_ttl=60,
+    batch_id=1, salt=b"s", created_at=0, touched_at=0, expires_at=1, open_idle_ttl=60, closed_idle_ttl=60
 )
 
 

@@ -43,8 +43,7 @@ def test_it_is_starting_while_its_batch_is_open_and_ready_when_its_batch_has_end
 
 
 @pytest.mark.parametrize(
-    ("first", "late", "duplicate"),
-    [(True, False, False), (False, True, False), (False, False, True)],
+    ("first", "late", "duplicate"), [(True, False, False), (False, True, False), (False, False, True)]
 )
 def test_a_reply_is_the_first_or_late_or_a_duplicate(*, first, late, duplicate):
     for different in (True, False):

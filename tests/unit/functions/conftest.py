@@ -70,11 +70,7 @@ def posted(path: str, body: object, **headers: str) -> Any:
     event = {
         "rawPath": path,
         "headers": headers,
-        "requestContext": {
-            "http": {"method": "POST", "path": path},
-            "requestId": "r",
-            "stage": "$default",
-        },
+        "requestContext": {"http": {"method": "POST", "path": path}, "requestId": "r", "stage": "$default"},
         "body": json.dumps(body),
     }
     answer = load("api").handler(event, CONTEXT)

@@ -10,10 +10,7 @@ import pytest
 import fanin.spark
 
 ROOT = Path(__file__).parents[3]
-SHOWN = [
-    *(ROOT / "docs" / "how-to" / "spark").glob("*.md"),
-    *(ROOT / "examples").rglob("*.py"),
-]
+SHOWN = [*(ROOT / "docs" / "how-to" / "spark").glob("*.md"), *(ROOT / "examples").rglob("*.py")]
 
 
 def loaded_by(code: str) -> set[str]:

@@ -13,14 +13,7 @@ from fanin.domain.ids import MAX_COUNT
 from fanin.domain.marks import Count, Done, Failure, ItemRange, Malformed, Mark, Marked, Receipt
 from fanin.domain.totals import MAX_VALUE
 from fanin.entry.http.validation import parse
-from fanin.errors import (
-    BatchGone,
-    InvalidItemId,
-    InvalidRequest,
-    OutcomeUnknown,
-    RequestTooLarge,
-    Throttled,
-)
+from fanin.errors import BatchGone, InvalidItemId, InvalidRequest, OutcomeUnknown, RequestTooLarge, Throttled
 from fanin.wire.json_text import compact
 from fanin.wire.marks import MARKED, MARKS, REQUEST_BYTES, requests, result_json, size_of
 

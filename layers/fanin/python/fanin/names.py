@@ -125,11 +125,7 @@ DETAIL_TYPES: Final = {
     "orphaned": "Batch Orphaned",
 }
 BATCH_STALLED: Final = "Batch Stalled"
-EARLY_TYPES: Final = {
-    "failing": "Batch Failing",
-    "waiting": "Batch Waiting",
-    "progress": "Batch Progress",
-}
+EARLY_TYPES: Final = {"failing": "Batch Failing", "waiting": "Batch Waiting", "progress": "Batch Progress"}
 GATHER_READY: Final = "Gather Ready"
 INSTANCE_REGISTERED: Final = "Instance Registered"
 INSTANCE_MOVED: Final = "Instance Moved"

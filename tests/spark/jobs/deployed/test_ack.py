@@ -37,12 +37,7 @@ def test_a_dataset_completes_its_batch_and_the_summary_says_what_was_left_out(
     # Then the batch is complete, with the failures, and nothing is lost
     first, again = (json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{"))
     assert codes == [0, 0]
-    expected = {
-        "rows": ITEMS + 6,
-        "distinct": ITEMS - 10,
-        "failed": 10,
-        "completed": 1,
-    }
+    expected = {"rows": ITEMS + 6, "distinct": ITEMS - 10, "failed": 10, "completed": 1}
     expected["rejects"] = {"duplicate": 4, "malformed": 1, "null": 1}
     for summary in (first, again):
         assert {name: summary[name] for name in expected} == expected

@@ -186,8 +186,7 @@ def test_what_stays_unprocessed_is_throttled(connection, aws, call):
 
 
 @pytest.mark.parametrize(
-    "code",
-    ["ThrottlingException", "ProvisionedThroughputExceededException", "TransactionConflictException"],
+    "code", ["ThrottlingException", "ProvisionedThroughputExceededException", "TransactionConflictException"]
 )
 def test_what_is_sent_once_is_tried_again_if_it_certainly_wrote_nothing(client, aws, waits, code):
     backoff = Backoff(tries=2, sleep=waits.append, fraction=lambda: 1.0)

@@ -15,16 +15,7 @@ from hypothesis import strategies as st
 from fanin.domain.batch import Mode
 from fanin.domain.marks import Done, ItemRange
 from fanin.entry.http.carlyle_v1 import CREATE as LENIENT
-from fanin.entry.http.validation import (
-    BODY,
-    HEADERS,
-    QUERY,
-    Mismatch,
-    RequestPart,
-    checked,
-    compiled,
-    parse,
-)
+from fanin.entry.http.validation import BODY, HEADERS, QUERY, Mismatch, RequestPart, checked, compiled, parse
 from fanin.errors import InvalidRequest
 from fanin.wire.batches import ADD_ITEMS
 from fanin.wire.json_types import (
@@ -209,8 +200,7 @@ def test_parameters_and_headers_are_named_as_such():
 
 
 @pytest.mark.parametrize(
-    ("name", "pointer"),
-    [("plain", "plain"), ("a/b~c", "a~1b~0c"), ("{x}", "{x}"), ("é\n", "é\n")],
+    ("name", "pointer"), [("plain", "plain"), ("a/b~c", "a~1b~0c"), ("{x}", "{x}"), ("é\n", "é\n")]
 )
 def test_a_place_is_a_json_pointer(name, pointer):
     says = refusal({"metadata": METADATA}, {"metadata": {name: 1}})

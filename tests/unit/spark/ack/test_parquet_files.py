@@ -128,10 +128,7 @@ def test_tasks_read_whole_numbers_of_64_bits_and_text(tmp_path, schema, kind, *,
 
 def test_only_the_columns_that_name_items_are_read(tmp_path):
     written(tmp_path, "a.parquet", {"item": ["7:g:1", None], "payload": ["x", "y"]})
-    assert rows_of(parquet_files(tmp_path), InputSchema(by_id=True)) == [
-        {"item": "7:g:1"},
-        {"item": None},
-    ]
+    assert rows_of(parquet_files(tmp_path), InputSchema(by_id=True)) == [{"item": "7:g:1"}, {"item": None}]
 
 
 def test_reasons_are_read_where_some_rows_have_them(tmp_path):

@@ -24,8 +24,7 @@ def ended(stack: MemoryStack, request: OpenBatch) -> Batch:
 
 def test_what_the_request_leaves_open_is_as_in_the_earlier_batch(stack):
     batch = ended(
-        stack,
-        OpenBatch("orders", keep=Keep.REASON, totals=("rows",), metadata={"run": "7", "by": "me"}),
+        stack, OpenBatch("orders", keep=Keep.REASON, totals=("rows",), metadata={"run": "7", "by": "me"})
     )
 
     request = retrying(OpenBatch(metadata={"run": "8"}), EarlierBatch.of(batch))

@@ -64,8 +64,7 @@ class FileSystem:
         text_of = lambda stream, _encoding: stream.read().decode()  # noqa: E731
         io = SimpleNamespace(IOUtils=SimpleNamespace(toString=text_of))
         apache = SimpleNamespace(
-            hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path)),
-            commons=SimpleNamespace(io=io),
+            hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path)), commons=SimpleNamespace(io=io)
         )
         java = SimpleNamespace(hadoopConfiguration=lambda: None)
         jvm = SimpleNamespace(org=SimpleNamespace(apache=apache))

@@ -68,11 +68,7 @@ ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
             {},
             {**ENDPOINT, "force_virtual_addressing": True},
         ),
-        (
-            {},
-            {"AWS_ENDPOINT_URL": "http://other", "AWS_ENDPOINT_URL_S3": "http://minio:9000"},
-            ENDPOINT,
-        ),
+        ({}, {"AWS_ENDPOINT_URL": "http://other", "AWS_ENDPOINT_URL_S3": "http://minio:9000"}, ENDPOINT),
         (
             {"fs.s3a.endpoint": "s3.amazonaws.com"},
             {"AWS_ENDPOINT_URL": "http://minio:9000", "AWS_DEFAULT_REGION": "eu-west-1"},
@@ -84,11 +80,7 @@ ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
             {},
             {"anonymous": True},
         ),
-        (
-            {},
-            {"AWS_ENDPOINT_URL": "http://x:1", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"},
-            {},
-        ),
+        ({}, {"AWS_ENDPOINT_URL": "http://x:1", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, {}),
         (
             {},
             {"AWS_ENDPOINT_URL": "http://x:1", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "false"},

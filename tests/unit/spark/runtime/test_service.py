@@ -25,11 +25,7 @@ TABLES = {
 
 def test_credentials_do_not_travel():
     # Given an environment with keys
-    environment = {
-        **TABLES,
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_REGION": "eu-west-1",
-    }
+    environment = {**TABLES, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "eu-west-1"}
 
     # When the tasks learn which stack it is
     told = dict(Service.from_env(environment).environment)

@@ -36,11 +36,7 @@ _DENIED: Final = {
     "MissingAuthenticationTokenException",
     "UnrecognizedClientException",
 }
-MISSING: Final = {
-    "AWS.SimpleQueueService.NonExistentQueue",
-    "QueueDoesNotExist",
-    "ResourceNotFoundException",
-}
+MISSING: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "ResourceNotFoundException"}
 _NO_CREDENTIALS: Final = (
     exceptions.NoCredentialsError,
     exceptions.PartialCredentialsError,

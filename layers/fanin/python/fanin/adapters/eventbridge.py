@@ -94,11 +94,7 @@ class EventBridgeRules:
                     Rule=rule,
                     EventBusName=bus,
                     Targets=[
-                        {
-                            "Id": _TARGET,
-                            "Arn": router_arn,
-                            "InputTransformer": {"InputTemplate": template},
-                        }
+                        {"Id": _TARGET, "Arn": router_arn, "InputTransformer": {"InputTemplate": template}}
                     ],
                 )
             except ClientError as error:

@@ -101,10 +101,7 @@ class ReceivedMessages:
         options: Any = {"DelaySeconds": delay} if delay else {}
         with translated():
             self._client().send_message(
-                QueueUrl=url,
-                MessageBody=message["body"],
-                MessageAttributes=attributes,
-                **options,
+                QueueUrl=url, MessageBody=message["body"], MessageAttributes=attributes, **options
             )
 
     def _url(self, arn: str) -> str:

@@ -184,11 +184,7 @@ def signed_headers(secret: str, message_id: str, at: int, body: bytes) -> Mappin
     """
     content = b".".join((message_id.encode(), str(at).encode(), body))
     signature = base64.b64encode(hmac.digest(_key(secret), content, hashlib.sha256)).decode()
-    return {
-        "webhook-id": message_id,
-        "webhook-timestamp": str(at),
-        "webhook-signature": f"v1,{signature}",
-    }
+    return {"webhook-id": message_id, "webhook-timestamp": str(at), "webhook-signature": f"v1,{signature}"}
 
 
 def _key(secret: str) -> bytes:

@@ -158,8 +158,5 @@ class FrameNotices:
         if channel is None:
             return
         body = {"type": kind, "frame_id": batch.batch_id, "size": batch.items, **said}
-        attributes = {
-            names.ATTRIBUTE_TYPE: kind,
-            names.ATTRIBUTE_CORRELATION: str(batch.batch_id),
-        }
+        attributes = {names.ATTRIBUTE_TYPE: kind, names.ATTRIBUTE_CORRELATION: str(batch.batch_id)}
         self._ports.channels.send([Outgoing(channel, json.dumps(body, separators=(",", ":")), attributes)])

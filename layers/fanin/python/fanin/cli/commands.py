@@ -43,12 +43,7 @@ SECTIONS: Final = {
         "directory": "directory",
         "route": "directory",
     },
-    "The service": {
-        "local": "stack",
-        "plan": "plan",
-        "spark": "spark",
-        "openapi": "stack",
-    },
+    "The service": {"local": "stack", "plan": "plan", "spark": "spark", "openapi": "stack"},
 }
 """What commands are for → name of each command or group → the module in this folder that declares it."""
 MODULES: Final = {name: module for section in SECTIONS.values() for name, module in section.items()}

@@ -115,12 +115,7 @@ def _where(before: Sequence[int], found: Redriving) -> str:
 
 
 @app.command()
-def release(
-    ctx: typer.Context,
-    batch: BatchId,
-    errors: OfErrors = None,
-    ranges: OfOrdinals = None,
-) -> None:
+def release(ctx: typer.Context, batch: BatchId, errors: OfErrors = None, ranges: OfOrdinals = None) -> None:
     """Give up held items: mark them as failed, so that the batch can complete.
 
     Without options, every held item is released. `fanin failures BATCH` lists them.

@@ -157,10 +157,7 @@ def receipts_table(receipts: Sequence[Receipt]) -> Table:
 
 
 def batches_table(
-    batches: Sequence[Batch],
-    reached: Mapping[int, Progress] | None = None,
-    *,
-    empty: str = "no batch",
+    batches: Sequence[Batch], reached: Mapping[int, Progress] | None = None, *, empty: str = "no batch"
 ) -> Table:
     """Batches, one row each.
 

@@ -62,10 +62,7 @@ class DiagnosticCalls:
         """
         for start in range(0, len(retries), MAX_NOTES):
             try:
-                failed = bisect(
-                    retries[start : start + MAX_NOTES],
-                    self.services.diagnostics.note_retries,
-                )
+                failed = bisect(retries[start : start + MAX_NOTES], self.services.diagnostics.note_retries)
             except Exception as error:  # noqa: BLE001  whatever it is, the work goes on
                 logger.warning("%d failed attempts could not be noted: %s", len(retries) - start, error)
                 return

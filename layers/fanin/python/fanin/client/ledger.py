@@ -18,13 +18,7 @@ from fanin.client.conversions import (
 )
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.marking import MarkingCalls
-from fanin.domain.batch import (
-    Batch,
-    ChangeLimits,
-    CloseWhen,
-    OpenBatch,
-    State,
-)
+from fanin.domain.batch import Batch, ChangeLimits, CloseWhen, OpenBatch, State
 from fanin.domain.failures import Tolerance
 from fanin.domain.ids import MAX_KEYS, Group, ItemKey, KeyedItem, checked_key
 from fanin.domain.limits import chunks

@@ -320,10 +320,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
         Raises:
             NotConfigured: ``via="queue"``, and the ack queue is not known.
         """
-        from fanin.client.consuming.acknowledging import (  # noqa: PLC0415
-            LedgerAcknowledger,
-            QueueAcknowledger,
-        )
+        from fanin.client.consuming.acknowledging import LedgerAcknowledger, QueueAcknowledger  # noqa: PLC0415
 
         if via not in ("api", "queue"):
             raise InvalidRequest(f'via must be "api" or "queue", not {shown(via)}')

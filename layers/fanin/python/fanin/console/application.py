@@ -46,10 +46,7 @@ _INSIDE: Final = re.compile(r"/batches/(\d{1,16})/.", re.ASCII)
 
 
 def console(
-    fanin: Fanin,
-    options: Options | None = None,
-    *,
-    now: Callable[[], int] | None = None,
+    fanin: Fanin, options: Options | None = None, *, now: Callable[[], int] | None = None
 ) -> Starlette:
     """Make a console.
 

@@ -59,11 +59,7 @@ def serve(
     with _listening(host, port) as listener:
         at = listener.getsockname()[1]
         options = Options(
-            name=name,
-            write=write,
-            caller=_user(),
-            hosts=frozenset(_names(host, at)),
-            cookie=f"fanin_ui_{at}",
+            name=name, write=write, caller=_user(), hosts=frozenset(_names(host, at)), cookie=f"fanin_ui_{at}"
         )
         app = console(fanin, options)
         shared: Console = app.state.console

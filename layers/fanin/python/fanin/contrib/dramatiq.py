@@ -77,12 +77,7 @@ class TrackItems(Middleware):
         self._here.attempt = message.options.get("retries", 0) + 1
 
     def after_process_message(
-        self,
-        broker: Broker,
-        message: MessageProxy,
-        *,
-        result: Any = None,
-        exception: Any = None,
+        self, broker: Broker, message: MessageProxy, *, result: Any = None, exception: Any = None
     ) -> None:
         self._here.stack.close()
         item = message.options.get("item")

@@ -48,11 +48,7 @@ def alternatives(items: int) -> list[Cost]:
         ),
         Cost(
             "Distributed Map, Express",
-            Usage(
-                transitions=items,
-                express_requests=items,
-                express_gb_seconds=items * _EXPRESS_GB_SECONDS,
-            ),
+            Usage(transitions=items, express_requests=items, express_gb_seconds=items * _EXPRESS_GB_SECONDS),
             "an execution for each item, and a transition to start it; with items in batches cheaper",
         ),
         Cost(

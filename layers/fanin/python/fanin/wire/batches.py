@@ -227,12 +227,7 @@ ADD_ITEMS: Final = plain(
 KEY_OF_ITEM: Final = t.text(ids.MAX_KEY, least=1).with_keywords(
     description=f"1 to {ids.MAX_KEY} bytes in UTF-8"
 )
-ITEM_KEY: Final = request(
-    "ItemKey",
-    ids.ItemKey,
-    key=KEY_OF_ITEM,
-    payload=t.text(ids.MAX_DIGEST),
-)
+ITEM_KEY: Final = request("ItemKey", ids.ItemKey, key=KEY_OF_ITEM, payload=t.text(ids.MAX_DIGEST))
 ADD_KEYS: Final = request(
     "AddKeys",
     ids.AddKeys,

@@ -72,10 +72,7 @@ class JsonType(Generic[T]):
     default: Any = NO_DEFAULT
 
     def __init__(
-        self,
-        schema: Schema,
-        encode: Callable[[T], Any] = _itself,
-        decode: Callable[[Any], T] = _itself,
+        self, schema: Schema, encode: Callable[[T], Any] = _itself, decode: Callable[[Any], T] = _itself
     ) -> None:
         self.schema = schema
         self.encode = encode
@@ -210,6 +207,5 @@ IDEMPOTENCY_KEY: Final[JsonType[str]] = JsonType(
 )
 """An idempotency key as it stands in a header, which carries visible ASCII only."""
 METADATA: Final = string_map(text(limits.MAX_METADATA_VALUE)).with_keywords(
-    maxProperties=limits.MAX_METADATA,
-    propertyNames={"maxLength": limits.MAX_METADATA_KEY},
+    maxProperties=limits.MAX_METADATA, propertyNames={"maxLength": limits.MAX_METADATA_KEY}
 )

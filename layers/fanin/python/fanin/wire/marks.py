@@ -23,12 +23,7 @@ from fanin.domain.marks import (
     weight,
 )
 from fanin.domain.totals import MAX_VALUE, NAME
-from fanin.errors import (
-    BY_CODE,
-    FaninError,
-    InvalidRequest,
-    RequestTooLarge,
-)
+from fanin.errors import BY_CODE, FaninError, InvalidRequest, RequestTooLarge
 from fanin.wire import json_types as t
 from fanin.wire.batches import STATE
 from fanin.wire.json_text import compact, read_json
@@ -74,12 +69,7 @@ COUNT: Final = request(
 
 _BY_FIELD: Final[dict[str, Shape[Any]]] = {"failed": FAILURE, "item": DONE, "group": RANGE, "count": COUNT}
 """The field that tells what kind of mark an object is."""
-_BY_TYPE: Final[dict[type[Any], Shape[Any]]] = {
-    Done: DONE,
-    Failure: FAILURE,
-    ItemRange: RANGE,
-    Count: COUNT,
-}
+_BY_TYPE: Final[dict[type[Any], Shape[Any]]] = {Done: DONE, Failure: FAILURE, ItemRange: RANGE, Count: COUNT}
 
 
 def _encode(mark: Mark) -> str | t.Json:

@@ -54,8 +54,7 @@ def test_a_batch_is_sent_received_and_deleted(sqs, url):
         entry["MessageBody"] for entry in entries
     )
     gone = sqs.delete_message_batch(
-        QueueUrl=url,
-        Entries=[{"Id": m["MessageId"], "ReceiptHandle": m["ReceiptHandle"]} for m in received],
+        QueueUrl=url, Entries=[{"Id": m["MessageId"], "ReceiptHandle": m["ReceiptHandle"]} for m in received]
     )
     assert {entry["Id"] for entry in gone["Successful"]} == {m["MessageId"] for m in received}
 

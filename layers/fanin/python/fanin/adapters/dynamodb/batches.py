@@ -109,10 +109,7 @@ class DynamoBatches(BatchStore):
             "count": attribute(n),
         }
         failed = self._connection.transact(
-            [
-                _put(self._new_part(batch, use)),
-                {"Update": _update(self._table, batch.batch_id, change)},
-            ]
+            [_put(self._new_part(batch, use)), {"Update": _update(self._table, batch.batch_id, change)}]
         )
         if failed is None:
             return batch.items

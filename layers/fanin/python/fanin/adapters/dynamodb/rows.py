@@ -9,17 +9,7 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.app.ports.words import WordKey
-from fanin.domain.batch import (
-    Batch,
-    Cause,
-    ChildFailures,
-    Kind,
-    Mode,
-    OnDeadline,
-    OnFailure,
-    State,
-    Trouble,
-)
+from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State, Trouble
 from fanin.domain.changes import Condition, Test
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.totals import MAX_TOTALS

@@ -90,13 +90,7 @@ class Accesses:
         return self._access(call, self.sends, 1, access)
 
     def _access(
-        self,
-        call: str,
-        tally: Counter[str],
-        rows: int,
-        access: Callable[[], T],
-        *,
-        sends: int = SENDS,
+        self, call: str, tally: Counter[str], rows: int, access: Callable[[], T], *, sends: int = SENDS
     ) -> T:
         def locked() -> T:
             with self._lock:

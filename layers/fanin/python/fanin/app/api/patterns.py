@@ -166,12 +166,7 @@ class Buffers(Protocol):
         """
 
     def put(
-        self,
-        name: str,
-        payloads: Sequence[str],
-        *,
-        key: str | None = None,
-        caller: Principal | None = None,
+        self, name: str, payloads: Sequence[str], *, key: str | None = None, caller: Principal | None = None
     ) -> Accepted:
         """Put work in, all of it or none; without a key, a repeat puts it in again.
 

@@ -179,10 +179,7 @@ class PutKeys:
             left: indices of the payloads that get other slots; none if the work of all is in.
         """
         again = note._replace(
-            items=tuple(items),
-            left=tuple(left),
-            batch_id=entry.buffer.batch_id,
-            round=note.round + 1,
+            items=tuple(items), left=tuple(left), batch_id=entry.buffer.batch_id, round=note.round + 1
         )
         self._write(entry, again)
 

@@ -166,12 +166,7 @@ class BufferService:
         )
 
     def put(
-        self,
-        name: str,
-        payloads: Sequence[str],
-        *,
-        key: str | None = None,
-        caller: Principal | None = None,
+        self, name: str, payloads: Sequence[str], *, key: str | None = None, caller: Principal | None = None
     ) -> Accepted:
         check_payloads(payloads)
         if key is None:

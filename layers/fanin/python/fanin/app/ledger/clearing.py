@@ -86,10 +86,7 @@ class Clearing(Watching):
         return [self._cleared(batches[batch_id], words, outcomes) for batch_id, words in masks.items()]
 
     def _checked_values(
-        self,
-        values: Values,
-        batches: Mapping[int, Batch],
-        masks: Mapping[int, Mapping[WordKey, int]],
+        self, values: Values, batches: Mapping[int, Batch], masks: Mapping[int, Mapping[WordKey, int]]
     ) -> Brought:
         """Check the values, and give each word of level 0 those of its items."""
         words: dict[WordKey, Mapping[int, Tally]] = {}

@@ -5,12 +5,7 @@ from typing import Any, Final
 
 from fanin.app.ledger.failed import READS_OF_LIST
 from fanin.app.ledger.known_batches import not_found
-from fanin.app.ledger.opening import (
-    check_deadline,
-    check_stall_after,
-    check_tolerance,
-    checked_milestones,
-)
+from fanin.app.ledger.opening import check_deadline, check_stall_after, check_tolerance, checked_milestones
 from fanin.app.ledger.watching import Watching
 from fanin.app.ports.batches import BatchRows
 from fanin.domain import limits

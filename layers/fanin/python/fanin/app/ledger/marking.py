@@ -21,14 +21,7 @@ from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.marks import Done, Failure, GivenUp, Mark, Marked, weight
 from fanin.domain.totals import MAX_CHILD_SUM, MAX_VALUE, in_order, plus
-from fanin.errors import (
-    GONE,
-    FaninError,
-    OutcomeUnknown,
-    RequestTooLarge,
-    ServiceUnavailable,
-    Throttled,
-)
+from fanin.errors import GONE, FaninError, OutcomeUnknown, RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.wire.messages import pack
 
 

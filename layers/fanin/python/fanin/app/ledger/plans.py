@@ -16,14 +16,7 @@ from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import Block
 from fanin.domain.marks import Count, Done, Failure, ItemRange, Mark, Receipt, checked
 from fanin.domain.totals import in_order
-from fanin.errors import (
-    REFUSALS,
-    FaninError,
-    InvalidItemId,
-    InvalidRequest,
-    RequestTooLarge,
-    Throttled,
-)
+from fanin.errors import REFUSALS, FaninError, InvalidItemId, InvalidRequest, RequestTooLarge, Throttled
 
 
 class Named(NamedTuple):

@@ -103,11 +103,7 @@ class Watching(Reading):
         if batch.state.terminal or not certain:
             return batch
         row, _ = self.ports.batches.end(
-            batch.batch_id,
-            State.CANCELLED,
-            now=self.ports.clock.now(),
-            sources=LIVE,
-            cause=Cause.FAILURES,
+            batch.batch_id, State.CANCELLED, now=self.ports.clock.now(), sources=LIVE, cause=Cause.FAILURES
         )
         return batch if row is None else self._known.remember(row)
 

@@ -142,13 +142,7 @@ class BatchStore(Protocol):
         """Read rows, strongly consistent; unknown ids are left out of the result."""
 
     def allocate(
-        self,
-        batch_id: int,
-        n: int,
-        *,
-        activity: Activity | None,
-        room: int | None,
-        most: int | None = None,
+        self, batch_id: int, n: int, *, activity: Activity | None, room: int | None, most: int | None = None
     ) -> Batch | None:
         """Add n items to an open batch that does not drain, by one conditional write.
 
@@ -467,8 +461,7 @@ class BatchStore(Protocol):
         Its ``attention`` is removed, too.
         """
         change = Change(
-            [HAS_ENDED, where("expires_at", ">", now // 1000)],
-            {"expires_at": now // 1000, "attention": None},
+            [HAS_ENDED, where("expires_at", ">", now // 1000)], {"expires_at": now // 1000, "attention": None}
         )
         return self.apply("expire", batch_id, change)[1]
 

@@ -228,12 +228,7 @@ class RedriveDelivery:
     ) -> None:
         """Fail the items of messages that cannot be sent, with their messages: a held item is held again."""
         failures = (
-            Failure(
-                one.item,
-                _reason(why[one.item]),
-                messages.get(one.note.ordinal),
-                source=one.note.source,
-            )
+            Failure(one.item, _reason(why[one.item]), messages.get(one.note.ordinal), source=one.note.source)
             for one in again
         )
         for some in requests(failures):

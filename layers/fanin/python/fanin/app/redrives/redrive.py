@@ -19,13 +19,7 @@ from fanin.app.redrives.records import Counts, RedriveRun, begun, run_of
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.redrives import Redrive, Redriving, Redrivings
-from fanin.errors import (
-    GONE,
-    ChannelRefused,
-    InvalidRequest,
-    ServiceUnavailable,
-    Throttled,
-)
+from fanin.errors import GONE, ChannelRefused, InvalidRequest, ServiceUnavailable, Throttled
 
 AT_ONCE: Final = 4
 """Pages that a call delivers itself; the worker does the others."""

@@ -17,10 +17,7 @@ from fanin.app.scatters.records import Chunk, put_chunk, read_chunk
 from fanin.domain import limits
 from fanin.domain.batch import Batch
 from fanin.domain.paging import pages
-from fanin.domain.scatter import (
-    Recipient,
-    Scatter,
-)
+from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import RequestTooLarge
 
 

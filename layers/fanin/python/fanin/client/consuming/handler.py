@@ -35,10 +35,7 @@ class SqsHandler:
     """
 
     def __init__(
-        self,
-        handle: MessageHandler,
-        acknowledger: Callable[[], Acknowledger],
-        **how: Unpack[Handling],
+        self, handle: MessageHandler, acknowledger: Callable[[], Acknowledger], **how: Unpack[Handling]
     ) -> None:
         if find_spec("aws_lambda_powertools") is None:
             raise NotConfigured("sqs_handler needs Powertools: pip install 'fanin[lambda]'")

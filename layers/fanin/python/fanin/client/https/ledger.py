@@ -8,13 +8,7 @@ from fanin.client.ended_batches import EndedBatches
 from fanin.client.https.api import HttpsApi, HttpsService
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.marks import Count, Mark, Marked, batch_of, merge
-from fanin.errors import (
-    GONE,
-    FaninError,
-    InvalidRequest,
-    OutcomeUnknown,
-    ServiceUnavailable,
-)
+from fanin.errors import GONE, FaninError, InvalidRequest, OutcomeUnknown, ServiceUnavailable
 from fanin.wire.marks import size_of
 
 

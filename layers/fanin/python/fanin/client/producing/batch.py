@@ -102,11 +102,7 @@ class TrackedBatch:
     @overload
     def add(self, *, keys: Iterable[str | ItemKey]) -> list[KeyedItem]: ...
     def add(
-        self,
-        count: int | None = None,
-        *,
-        keys: Iterable[str | ItemKey] | None = None,
-        key: str | None = None,
+        self, count: int | None = None, *, keys: Iterable[str | ItemKey] | None = None, key: str | None = None
     ) -> Group | list[KeyedItem]:
         """Add items, for messages that you send yourself; see ``Tracker.add``.
 

@@ -261,7 +261,4 @@ def log(request: Request) -> Response:
     )
 
 
-ROUTES: Final = (
-    *(route for subject in SUBJECTS for route in _routes(subject)),
-    Route("/log", log),
-)
+ROUTES: Final = (*(route for subject in SUBJECTS for route in _routes(subject)), Route("/log", log))

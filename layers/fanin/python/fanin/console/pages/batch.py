@@ -216,7 +216,4 @@ def batch(request: Request) -> Response:
     return page_of(request, "batch.html", "", shown.heading, live=not shown.over, shown=shown)
 
 
-ROUTES: Final = (
-    Route("/batches/{batch_id}", batch),
-    live_of("/batches/{batch_id}", view),
-)
+ROUTES: Final = (Route("/batches/{batch_id}", batch), live_of("/batches/{batch_id}", view))

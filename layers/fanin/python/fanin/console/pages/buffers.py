@@ -94,13 +94,7 @@ def buffer(request: Request) -> Response:
     console = console_of(request)
     level, batch = buffer_shown(console, request.path_params["name"])
     return console.page(
-        request,
-        "buffer.html",
-        here="buffers",
-        level=level,
-        batch=batch,
-        rejects=REJECTS,
-        live=True,
+        request, "buffer.html", here="buffers", level=level, batch=batch, rejects=REJECTS, live=True
     )
 
 

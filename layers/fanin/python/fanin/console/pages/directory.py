@@ -121,12 +121,7 @@ def topic(request: Request) -> Response:
     console = console_of(request)
     query = DirectoryQuery.of(request.path_params["topic"], request.query_params)
     return console.page(
-        request,
-        "topic.html",
-        here="directory",
-        query=query,
-        shown=topic_shown(console, query),
-        live=True,
+        request, "topic.html", here="directory", query=query, shown=topic_shown(console, query), live=True
     )
 
 

@@ -153,7 +153,4 @@ def detail(request: Request) -> Response:
     )
 
 
-ROUTES: Final = (
-    Route("/batches/{batch_id}/events", events),
-    Route("/batches/{batch_id}/events/end", detail),
-)
+ROUTES: Final = (Route("/batches/{batch_id}/events", events), Route("/batches/{batch_id}/events/end", detail))

@@ -75,8 +75,4 @@ def frame(request: Request) -> Response:
     return console.page(request, "frame.html", here="frames", shown=shown, live=not shown.over)
 
 
-ROUTES: Final = (
-    *routes(FRAMES),
-    Route("/frames/{batch_id}", frame),
-    live_of("/frames/{batch_id}", view),
-)
+ROUTES: Final = (*routes(FRAMES), Route("/frames/{batch_id}", frame), live_of("/frames/{batch_id}", view))

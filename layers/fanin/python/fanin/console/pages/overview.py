@@ -146,17 +146,7 @@ def view(request: Request) -> View:
 
 def home(request: Request) -> Response:
     console = console_of(request)
-    return console.page(
-        request,
-        "overview.html",
-        here="overview",
-        overview=overview(console),
-        live=True,
-    )
+    return console.page(request, "overview.html", here="overview", overview=overview(console), live=True)
 
 
-ROUTES: Final = (
-    Route("/", home),
-    Route("/attention", troubles),
-    live_of("/overview", view),
-)
+ROUTES: Final = (Route("/", home), Route("/attention", troubles), live_of("/overview", view))

@@ -358,7 +358,4 @@ def picture(request: Request) -> Response:
     return page_of(request, "picture.html", "picture", above, live=not what.batch.state.terminal, shown=what)
 
 
-ROUTES: Final = (
-    Route("/batches/{batch_id}/picture", picture),
-    live_of("/batches/{batch_id}/picture", view),
-)
+ROUTES: Final = (Route("/batches/{batch_id}/picture", picture), live_of("/batches/{batch_id}/picture", view))

@@ -73,9 +73,7 @@ def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
 @cache
 def _application(*, patterns: bool) -> APIGatewayHttpResolver:
     return application(
-        wiring.services,
-        None if patterns else ledger.ROUTES,
-        scope_prefix=wiring.settings().jwt_scope_prefix,
+        wiring.services, None if patterns else ledger.ROUTES, scope_prefix=wiring.settings().jwt_scope_prefix
     )
 
 

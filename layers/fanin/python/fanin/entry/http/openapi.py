@@ -136,14 +136,14 @@ def _success(route: HttpRoute, schemas: Schemas) -> Mapping[str, Any]:
 
 _BUSY: Final = (429, 503)
 _RETRY_AFTER: Final = {
-    "Retry-After": {"description": "seconds; not from API Gateway", "schema": {"type": "integer"}},
+    "Retry-After": {"description": "seconds; not from API Gateway", "schema": {"type": "integer"}}
 }
 _FULL: Final = 429
 _RATE_LIMIT: Final = {
     "RateLimit": {
         "description": "no room: the limit, r=0, and in t the seconds of Retry-After; not from API Gateway",
         "schema": {"type": "string"},
-    },
+    }
 }
 _LOCATION: Final = {
     "description": "path of what was made, or of what it was added to",

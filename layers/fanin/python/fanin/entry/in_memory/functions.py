@@ -22,12 +22,7 @@ from fanin.entry.in_memory.sources import Dead
 from fanin.entry.kept_messages import dead_failure
 from fanin.entry.partial_batch import TARGETS, partial_batch_response, pause
 from fanin.entry.queues import acknowledge
-from fanin.errors import (
-    GONE,
-    REFUSALS,
-    FaninError,
-    ServiceUnavailable,
-)
+from fanin.errors import GONE, REFUSALS, FaninError, ServiceUnavailable
 from fanin.names import ITEM_ATTRIBUTE
 from fanin.wire.patterns import REPLIES
 

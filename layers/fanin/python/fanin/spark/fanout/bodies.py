@@ -48,10 +48,7 @@ _TIMES: Final = {
 
 
 def of_rows(
-    given: DataFrame,
-    body: str | None = None,
-    format_: DatasetFormat | None = None,
-    keys: str | None = None,
+    given: DataFrame, body: str | None = None, format_: DatasetFormat | None = None, keys: str | None = None
 ) -> DataFrame:
     """Make messages of rows; each comes with its message, or with the reason why it has none.
 

@@ -177,11 +177,7 @@ WAITS: Final = (1, 4)
 
 
 def write_rejects(
-    spark: SparkSession,
-    left: DataFrame | None,
-    folder: str,
-    *,
-    wait: Callable[[float], object] = time.sleep,
+    spark: SparkSession, left: DataFrame | None, folder: str, *, wait: Callable[[float], object] = time.sleep
 ) -> dict[str, int]:
     """Write rejects where another run may write the same at the same time.
 

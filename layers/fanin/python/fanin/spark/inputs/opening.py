@@ -80,11 +80,7 @@ class Opened:
 
 
 def open_input(
-    spark: SparkSession,
-    given: Dataset,
-    *,
-    fields: Sequence[str],
-    replaced: Mapping[str, str] | None = None,
+    spark: SparkSession, given: Dataset, *, fields: Sequence[str], replaced: Mapping[str, str] | None = None
 ) -> Opened:
     """Open a dataset.
 

@@ -63,9 +63,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         help="character around values of CSV; '' if there is none (default: %(default)s)",
     )
     add(
-        "--escape",
-        metavar="C",
-        help="character before a quote within quotes of CSV (default: another quote)",
+        "--escape", metavar="C", help="character before a quote within quotes of CSV (default: another quote)"
     )
     add(
         "--multiline",

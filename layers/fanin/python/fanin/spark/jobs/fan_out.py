@@ -81,9 +81,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--key", help="idempotency key of the batch (default: one made of the staging)")
     add(
-        "--rejects",
-        metavar="PATH",
-        help="folder for rows that were not sent (default: rejects in --staging)",
+        "--rejects", metavar="PATH", help="folder for rows that were not sent (default: rejects in --staging)"
     )
     add_max_rejects(parser)
     add("--user-key", default="", help="your own name for the batch, returned with its event")

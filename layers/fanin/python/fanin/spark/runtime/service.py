@@ -276,11 +276,7 @@ _EMR_ADVICE: Final = (
     " pipeline_security_groups (docs/how-to/spark)"
 )
 _PORTS: Final = {"http": 80, "https": 443}
-_SERVICES: Final = {
-    "dynamodb": "DynamoDB",
-    "scheduler": "EventBridge Scheduler",
-    "sqs": "SQS",
-}
+_SERVICES: Final = {"dynamodb": "DynamoDB", "scheduler": "EventBridge Scheduler", "sqs": "SQS"}
 
 
 def require_reachable(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
