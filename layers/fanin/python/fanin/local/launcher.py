@@ -26,7 +26,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-TUNED = ("tuned_queries.py", "tuned_queues.py")  # beside this file
+TUNED_QUEUES = "tuned_queues.py"  # beside this file
 SCHEDULE_TICKS = (("scheduler", "_SCHEDULE_TICK_INTERVAL"), ("eventbridge", "_SCHEDULER_TICK_INTERVAL"))
 TURN_SECONDS = 0.02  # between two checks for a free worker
 LOCK_TRIES = 40  # 50 ms apart; whoever only reads the file holds the lock for microseconds
@@ -88,9 +88,8 @@ def _tune(layers: str) -> None:
 
     Schedules are checked every second instead of every ten. A Lambda call takes 50 ms less, and a cold start
     a fraction of its time. At most as many Lambda workers start at once as there are cores. Functions' logs
-    are complete. A Query costs as much as its page, not as the partition, and messages are received and
-    deleted without going through the whole queue. Dead letters can be moved back, with
-    ``StartMessageMoveTask``.
+    are complete. Messages are received and deleted without going through the whole queue. Dead letters can be
+    moved back, with ``StartMessageMoveTask``.
 
     All of this patches private attributes. The version of the emulator is pinned; if an attribute is renamed
     in another version, the start fails here with a message.
@@ -117,8 +116,7 @@ def _tune(layers: str) -> None:
     for attribute in ("_Err", "_HANDLERS", "_queue_by_arn", "_queues_lock", "esm_wake"):
         _require(sqs, attribute)
     sqs._HANDLERS["StartMessageMoveTask"] = _moving(sqs)
-    for file in TUNED:
-        _beside(file).tune(_require)
+    _beside(TUNED_QUEUES).tune(_require)
 
 
 def _as_one_message(extract: Callable[..., str | None]) -> Callable[..., str | None]:
