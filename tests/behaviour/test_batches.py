@@ -19,7 +19,6 @@ def test_a_batch_completes_with_its_last_item_and_the_bus_is_told_once(world):
     tracker = world.tracker
     with tracker.batch(user_key="report", metadata={"month": "11"}) as batch:
         group = batch.add(200)
-
     # When all are done in any order, some twice, and one has failed
     (first,) = tracker.ack(group[i] for i in range(199, 100, -1))
     (again,) = tracker.ack(group[150])
@@ -27,7 +26,6 @@ def test_a_batch_completes_with_its_last_item_and_the_bus_is_told_once(world):
     assert (first.first, again.first, again.duplicates) == (99, 0, (group[150],))
     assert not ends(world.events(batch.id))
     (last,) = tracker.ack(group)
-
     # Then it is complete, and one event says so and what failed
     assert last.complete
     event = world.only_event(batch.id)
@@ -72,12 +70,10 @@ def test_a_picture_shows_what_became_of_each_item(world):
     tracker.ack([ItemRange(group.prefix, 0, 4_100)])
     tracker.ack(group[4_111])
     tracker.fail(group[4_110], "no such customer")
-
     # When somebody looks from the root down to the items
     root = tracker.picture(batch.batch_id)
     below = tracker.picture(batch.batch_id, level=1, number=1)
     leaf = tracker.picture(batch.batch_id, level=0, number=64)
-
     # Then each level says what is done, and the last one what became of each item
     assert [(cell.start, cell.stop, cell.done_min, cell.done_max) for cell in root.cells] == [
         (0, 4_096, 4_096, 4_096),
@@ -107,13 +103,11 @@ def test_a_batch_of_batches_completes_with_the_last_of_them(world):
         leaves = child.add(70)
     with tracker.batch(parent_item=parts[1]) as middle, tracker.batch(parent_item=middle.add(1)[0]) as leaf:
         last = leaf.add(5)
-
     # When the first is done, and then the innermost
     tracker.ack(leaves)
     world.until(lambda: tracker.status(parent.id, exact=True).done_min == 1)
     assert tracker.status(parent.id).batch.state == "closed"
     tracker.ack(last)
-
     # Then all of them are, and each is told once
     assert world.only_event(parent.id).detail["user_key"] == "all"
     for batch in (child, middle, leaf):
@@ -141,12 +135,10 @@ def test_a_deadline_ends_a_batch_and_what_is_missing_is_named(world):
         with tracker.batch(deadline=timedelta(hours=1), on_deadline=on_deadline) as batch:
             group = groups[batch.id] = batch.add(100)
         tracker.ack(group[i] for i in range(100) if i not in {7, 64, 65})
-
     # When their deadlines are moved nearer, and come
     for batch_id in groups:
         tracker.change(batch_id, deadline=SOON)
     told = [world.only_event(batch_id) for batch_id in groups]
-
     # Then each has ended as was asked for, and an ack changes nothing any more
     assert [(event.detail_type, event.detail["partial"]) for event in told] == [
         ("Batch Timed Out", False),
@@ -182,9 +174,7 @@ def test_a_batch_whose_closer_died_is_completed_by_the_reaper(world):
     tracker.ack(batch.add(10))
     world.ports.batches.close(batch.id, now=world.ports.clock.now())
     assert tracker.status(batch.id).batch.state == "closed"
-
     # When the reaper comes by
     world.idle(batch.id, HOUR + 100)
-
     # Then it is complete
     assert world.only_event(batch.id).detail_type == "Batch Completed"

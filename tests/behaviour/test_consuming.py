@@ -22,7 +22,6 @@ def test_every_message_is_handled_and_its_item_marked(world, via):
     consumer = tracker.consumer(url, handle, via=via, wait=1)  # type: ignore[arg-type]
     while len(set(seen)) < 40:
         consumer.poll()
-
     # Then the batch completes, with that failure
     event = world.only_event(batch.id)
     assert (event.detail_type, event.detail["failed"]) == ("Batch Completed", 1)
@@ -44,7 +43,6 @@ def test_a_message_that_no_consumer_survives_fails_its_item(world):
     # When a consumer polls until the batch has ended
     consumer = tracker.consumer(url, handle, wait=1, visibility_timeout=1)
     consumer.run(until=lambda: tracker.status(batch.id).batch.state.terminal)
-
     # Then the message was tried five times, and its item has failed for that
     assert tries == {"fine": 1, "flaky": 2, "deadly": 5}
     (failure,) = world.only_event(batch.id).detail["failures"]

@@ -16,11 +16,9 @@ def test_a_batch_tells_that_it_fails_how_far_it_is_and_that_it_waits_and_then_th
     ) as batch:
         group = batch.add(10)
     assert world.events(batch.id) == []
-
     # When all but one are done, and that one fails
     tracker.ack(group[0:9])
     tracker.mark([Failure(group[9], "no price")])
-
     # Then each is told once, before the end
     early = world.until(lambda: len(told := world.events(batch.id)) > 2 and told)
     assert {one.detail_type for one in early} == set(names.EARLY_TYPES.values())
@@ -28,13 +26,11 @@ def test_a_batch_tells_that_it_fails_how_far_it_is_and_that_it_waits_and_then_th
     assert details["Batch Progress"]["percent"] == 50
     assert [one["reason"] for one in details["Batch Failing"]["failures"]] == ["no price"]
     assert details["Batch Waiting"]["held"] == 1
-
     # And when the held item is done, the last milestone comes right before the end
     tracker.ack(group[9])
     world.only_event(batch.id)
     last = [(one.detail_type, one.detail.get("percent")) for one in world.events(batch.id)[3:]]
     assert sorted(last) == [("Batch Completed", None), ("Batch Progress", 100)]
-
     # And the targets were told of what they asked for
     world.until(lambda: all(one.state == "delivered" for one in tracker.targets(batch.id)))
     for when, url in queues.items():
@@ -52,10 +48,8 @@ def test_a_failure_three_levels_down_is_told_on_every_level_before_its_end(world
         batches.append(batch.batch_id)
         (item,) = tracker.add(batch.batch_id, 1)
         tracker.close(batch.batch_id)
-
     # When the innermost item fails
     tracker.fail(item, "no price")
-
     # Then each batch tells that it fails, and then its end
     for batch_id in reversed(batches):
         world.only_event(batch_id)

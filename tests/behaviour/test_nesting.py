@@ -22,7 +22,6 @@ def test_an_item_waits_for_the_batch_that_its_handler_opened(world):
     consumer = tracker.consumer(orders, fan_out, wait=1)
     world.until(consumer.poll)
     assert tracker.status(parent.id, exact=True).done_min == 0
-
     # When the last row is done, then the parent's batch is
     work(world, rows)
     event = world.only_event(parent.id)
@@ -50,11 +49,9 @@ def test_a_handler_that_breaks_off_goes_on_with_the_same_batch(world):
     consumer = tracker.consumer(orders, fan_out, wait=1, visibility_timeout=1)
     polls = count()
     consumer.run(until=lambda: len(children) == 3 or next(polls) > 20)
-
     # Then all ran for one batch, which has an item for each row
     assert len(set(children)) == 1
     assert tracker.status(children[0]).batch.items == len(ROWS)
-
     # And its last row completes the parent's batch, without a failure
     assert work(world, rows) == len(ROWS) + 10
     event = world.only_event(parent.id)
@@ -78,13 +75,11 @@ def test_a_message_that_comes_when_all_is_done_is_deleted(world):
     consumer.run(until=lambda: len(handled) == 1)
     work(world, rows)
     world.only_event(parent.id)
-
     # When the message comes once more
     send(world, orders, item)
     polls = count()
     consumer.run(until=lambda: len(handled) == 2 or next(polls) > 20)
     assert len(handled) == 2
-
     # Then it is handled and deleted, and no row is sent again
     assert consumer.poll() == 0
     assert tracker.consumer(rows, lambda _: None, wait=1).poll() == 0

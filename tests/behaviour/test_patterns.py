@@ -22,12 +22,10 @@ def test_a_recipient_that_is_silent_at_first_is_asked_again(world):
     (missed,) = take(world, slow)
     assert message.json() == {"week": 47}
     assert tracker.scatters.reply(message, {"km": 1}).first
-
     # When the timeout is over, and it replies to the second, through the queue
     (again,) = take(world, slow)
     assert again.item == missed.item
     tracker.scatters.reply_later(again, {"km": 2})
-
     # Then all is gathered, and the bus told once
     event = world.only_event(batch_id)
     assert event.detail_type == "Gather Ready"
@@ -53,12 +51,10 @@ def test_a_frame_is_complete_when_each_envelope_was_claimed_and_marked(world):
     (other,) = tracker.frames.claim(tickets[:1])
     claims = tracker.frames.claim(tickets)
     assert [claim.hold for claim in claims] == [Hold.LEASED, Hold.CLAIMED, Hold.CLAIMED]
-
     # When all are marked
     tracker.ack(claim.item for claim in claims[1:])
     assert tracker.frames.status(frame.frame_id).missing == ((0, 1),)
     tracker.ack(other.item)
-
     # Then its sender is told, and the bus
     (told,) = take(world, channel)
     assert told.json()["type"] == names.MESSAGE_COMPLETE_FRAME
@@ -89,12 +85,10 @@ def test_a_buffer_takes_no_more_than_its_limit(world):
     producer.put("one", "two")
     with pytest.raises(LimitReached):
         producer.put_now("three")
-
     # When one of its work is taken and done
     (work,) = world.until(lambda: tracker.buffers.take(name, most=1, wait=1))
     assert tracker.buffers.status(name).pending == 2
     tracker.taker(name).done(work)
-
     # Then there is room for one more, and the rest comes out
     producer.put_now("three")
     found = [work.payload]
@@ -112,11 +106,9 @@ def test_an_event_reaches_those_whom_its_route_names(world):
     name = f"orders-{uuid.uuid4().hex[:8]}"
     tracker.directory.register(Register(name, "north", url))
     tracker.routing.put(PutRoute(name, {"source": [name], "detail": {"kind": ["order"]}}, name))
-
     # When an event comes that matches, and one that does not
     tracker.routing.publish(PutEvent(name, "Placed", {"kind": "note"}))
     sent = tracker.routing.publish(PutEvent(name, "Placed", {"kind": "order", "total": 120}))
-
     # Then the registered one gets it, with its correlation id
     (message,) = take(world, url)
     assert json.loads(message.body)["detail"]["total"] == 120

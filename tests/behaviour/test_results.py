@@ -24,7 +24,6 @@ def test_what_handlers_return_is_kept_beside_the_failures(world):
     # When it works until the batch has ended
     consumer = tracker.consumer(queue, handle, wait=1, visibility_timeout=1, results=True)
     world.until(lambda: consumer.poll() == 0 and tracker.status(batch.id).batch.state.terminal, within=60)
-
     # Then each item that is done has its result, in order
     found = {one.ordinal: one.result for one in tracker.iter_results(batch.id)}
     expected = {row: {"row": row, "try": 2 if row == 7 else 1} for row in range(30) if row not in {3, 4, 5}}

@@ -38,7 +38,6 @@ def test_what_messages_bring_counts_once_although_they_come_twice(world):
     # When it works until the batch has ended
     consumer = tracker.consumer(queue, handle, wait=1, visibility_timeout=1)
     world.until(lambda: consumer.poll() == 0 and tracker.status(batch.id).batch.state.terminal, within=60)
-
     # Then every row counts once: in the status, in the list, and in the event
     totals = {"rows": 70, "cents": -sum(range(70))}
     assert exact(tracker, batch.id) == totals
@@ -166,11 +165,9 @@ def test_a_redrive_starts_at_zero_and_shows_the_sums_before(world):
 
     consumer = tracker.consumer(queue, handle, wait=1)
     world.until(lambda: consumer.poll() == 0 and tracker.status(batch.id).batch.state.terminal)
-
     # When it is redriven
     again = tracker.redrive(batch.id)
     world.until(lambda: consumer.poll() == 0 and tracker.status(again.batch_id).batch.state.terminal)
-
     # Then the new batch has its own sum, and the sum before
     row = tracker.status(again.batch_id).batch
     assert (row.totals, row.totals_before) == ({"rows": 10}, {"rows": 10})

@@ -79,10 +79,8 @@ def test_a_consumer_that_raises_is_told_with_its_last_error(service, tracker):
 
     service.consume(queue, handle)
     batch = sent(tracker, queue)
-
     # When it has failed once, Then nothing is noted: it may have been an accident
     assert Code.RETRYING not in codes(tracker.why(batch))
-
     # When it fails again, Then the error is told
     service.advance(timedelta(seconds=31))
     diagnosis = tracker.why(batch)
@@ -115,7 +113,6 @@ def test_dead_letters_that_nobody_reads_are_told(service, tracker):
     policy = f'{{"deadLetterTargetArn": "{arn}", "maxReceiveCount": 1}}'
     queue = service.queue("work", visibility_timeout=1, attributes={"RedrivePolicy": policy})
     batch = sent(tracker, queue)
-
     # When its messages die
     for _ in range(2):
         service.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)
@@ -147,7 +144,6 @@ def test_a_slow_batch_is_never_called_stuck(service, tracker):
         diagnosis = tracker.why(batch)
         assert {one.severity for one in diagnosis.findings} == {Severity.INFO}, diagnosis.findings
         assert Code.SLOW in codes(diagnosis)
-
     # Then it says how fast it is, and nothing is told on the bus
     slow = found(tracker.why(batch), Code.SLOW)
     assert slow.evidence["done_min"] == 110
@@ -159,12 +155,10 @@ class TestStalled:
     def test_a_stall_is_told_once_with_the_first_finding(self, service, tracker):
         # Given a batch whose messages nobody receives
         batch = sent(tracker, service.queue("work"))
-
         # When it has been without activity for half an hour, and hours pass
         service.advance(timedelta(minutes=29))
         assert service.events_of(batch) == []
         service.advance(timedelta(hours=6))
-
         # Then the bus was told once, and why
         (event,) = service.events_of(batch)
         assert event.detail_type == "Batch Stalled"

@@ -94,14 +94,12 @@ def completes(page: Page) -> None:
 
 def test_the_trouble_of_the_demo_is_found_and_mended_by_clicks(page, served, world, deployment):
     page.goto(served.url)
-
     # When the held orders are sent again, their batch completes
     open_batch(page, ORDERS, "180 of 200")  # all that will fail has failed
     expect(page.locator("#failures")).to_contain_text("the payment service answered")
     press(page, "Redrive", "Send 20 messages again", "20 messages sent again.")
     page.get_by_role("link", name="Back to the batch").click()
     completes(page)
-
     # When the failed rows of the catalog are sent again, a batch that retries them completes
     open_batch(page, CATALOG, "3 failed items")
     completes(page)
@@ -109,11 +107,9 @@ def test_the_trouble_of_the_demo_is_found_and_mended_by_clicks(page, served, wor
     page.get_by_role("link", name="which retries them").click()
     completes(page)
     expect(page.locator("#heading")).to_contain_text("3 of 3")
-
     # When the batch whose producer died is closed, it completes at once; the list has it only later
     page.goto(f"{served.url}/batches/{world.batches[PRICES]}")
     press(page, "Close", "Close the batch at 60 items", "closed and complete: all 60 items are done.")
-
     # When the batch that nobody works on is cancelled, it is over
     eventually(lambda: deployment.invoke("reaper")["stalled"])
     open_batch(page, INVOICES, "stalled")
@@ -122,14 +118,12 @@ def test_the_trouble_of_the_demo_is_found_and_mended_by_clicks(page, served, wor
 
     page.get_by_role("link", name="Back to the batch").click()
     press(page, "Remove", "Remove the batch and its 40 items", "are removed.")
-
     # Then nothing needs attention
     page.get_by_role("link", name="Overview").click()
     for name in (CATALOG, ORDERS, PRICES, INVOICES):
         expect(attention(page, name)).to_have_count(0, timeout=SLOW)
     expect(page.locator("section", has=page.locator("#attention"))).to_contain_text("Nothing.", timeout=SLOW)
     accessible(page)
-
     # And the log has all of it, the newest first
     go_to(page, "Log")
     done = ["Remove", "Cancel", "Close", "Redrive", "Redrive"]

@@ -139,7 +139,6 @@ def test_a_signal_lets_the_consumer_finish_what_it_has(number, capsys, monkeypat
     monkeypatch.setattr(Tracker, "from_env", lambda: service.tracker)
     monkeypatch.setitem(sys.modules, "shop", SimpleNamespace(import_row=import_row))
     exec(compile(example, "docs/how-to/consuming.md", "exec"), {})  # noqa: S102
-
     # Then the messages of that poll are done, and no other was received
     assert capsys.readouterr().out == "stopped after 10 messages\n"
     assert service.tracker.status(batch.id, exact=True).done_min == 10

@@ -82,10 +82,8 @@ def test_a_message_ends_as_the_page_says(tmp_path, monkeypatch):
     queue_url = service.queue("rows")
     with service.tracker.batch() as batch:
         batch.send(queue_url, [{"id": 1, "price": 3}, {"id": 2}, "no JSON"])
-
     # When they arrive
     service.consume(queue_url, scope["handler"])
-
     # Then one is done, one failed with its message, and one comes again
     progress = service.tracker.status(batch.id, exact=True)
     assert progress.done_min == 2

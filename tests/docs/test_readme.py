@@ -82,10 +82,8 @@ class TestExamplesRun:
         rows = [{"n": n} for n in range(7)]
         scope: dict[str, Any] = {"queue_url": queue_url, "rows": rows, "import_row": imported.append}
         exec(FIRST_SCREEN, scope)  # noqa: S102
-
         # When the messages arrive at its handler
         answer = scope["handler"](lambda_event(queue_url))
-
         # Then every row is in, and the batch is complete
         assert answer == {"batchItemFailures": []}
         assert sorted(imported, key=lambda row: row["n"]) == rows
@@ -110,10 +108,8 @@ class TestExamplesRun:
         exec(CONSUMER, scope)  # noqa: S102
         with tracker.batch() as batch:
             batch.send(queue_url, [{"n": "1"}, {"n": "one"}])
-
         # When it gets a good row and a malformed one
         scope["handler"](lambda_event(queue_url))
-
         # Then the queue has an ack and a failure
         (message,) = sqs.receive_message(QueueUrl=ack_queue_url)["Messages"]
         body = json.loads(message["Body"])

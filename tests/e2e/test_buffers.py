@@ -24,7 +24,6 @@ def test_work_goes_through_a_buffer_that_the_service_made(tracker, stack, name):
     buffer = buffers.define(name, 2)
     assert buffers.define(name, 2) == buffer
     assert buffer.owned
-
     # When it is filled, and emptied by a taker that dies once
     tracker.producer(name).put("one", "two ☂")
     with pytest.raises(LimitReached) as rejected:
@@ -36,7 +35,6 @@ def test_work_goes_through_a_buffer_that_the_service_made(tracker, stack, name):
     taker = tracker.taker(name, wait=2)
     while len(found) < 2:
         taker.run(found.append, until_empty=True)
-
     # Then the work comes again, is done once, and the queue is deleted with the buffer
     assert sorted(found) == ["one", "two ☂"]
     assert buffers.done(name, [work.receipt for work in lost]).done == 0
@@ -83,7 +81,6 @@ def test_the_limit_holds_under_many_producers(new_tracker, tracker, name):
             over.set()
         for taker in takers:
             taker.result()
-
     # Then all of it came out, and the buffer was never more than full
     assert set(found) == {f"{number}/{part}" for number in range(producers) for part in range(each)}
     assert 0 < max(levels) <= limit

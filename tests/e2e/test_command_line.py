@@ -49,7 +49,6 @@ def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack
     (command,) = (line.strip() for line in complained.splitlines() if line.startswith("  fanin "))
     (batch_id,) = {words[1] for words in map(str.split, complained.splitlines()) if words[:1] == ["batch"]}
     assert shlex.quote(str(file)) in command
-
     # And the command that it printed runs in a shell, as it stands
     done = subprocess.run(  # noqa: S603
         ["/bin/bash", "-c", command],
@@ -60,7 +59,6 @@ def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack
         check=False,
         timeout=120,
     )
-
     # Then it sent the rest, and every row is in the queue once, each under an item of its own
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{batch_id}  closed  {rows - before:,} sent\n"
@@ -78,7 +76,6 @@ def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack
     assert sorted(int(n) for _, n in found) == list(range(rows))
     items = [item for item, _ in found]
     assert len(set(items)) == rows
-
     # When all of them are done, Then the batch is complete
     acked = subprocess.run(  # noqa: S603
         [FANIN, "--local", "ack", "-"],

@@ -43,7 +43,6 @@ def test_each_item_counts_once_and_the_end_is_told_once(new_tracker, tracker, de
     with ThreadPoolExecutor(THREADS) as pool:
         ways = [through_the_api, through_the_queue] * (THREADS // 2)
         receipts = [r for answer in pool.map(lambda way, share: way(share), ways, shares) for r in answer]
-
     # Then one event tells that the batch is complete
     event = subscriber.only_event_of(batch.id)
     assert event["detail-type"] == "Batch Completed"
@@ -51,7 +50,6 @@ def test_each_item_counts_once_and_the_end_is_told_once(new_tracker, tracker, de
     told = {"user_key": "crowd", "items": ITEMS, "state": "complete", "partial": False, "failed": 0}
     assert event["detail"].items() >= told.items()
     assert event["detail"]["metadata"] == {"of": "threads"}
-
     # And each item was somebody's first exactly once, all others were duplicates
     api_first = sum(receipt.first for receipt in receipts)
     api_duplicates = sum(len(receipt.duplicates) for receipt in receipts)
@@ -67,7 +65,6 @@ def test_each_item_counts_once_and_the_end_is_told_once(new_tracker, tracker, de
     assert api_first + queued["ItemsFirst"] == ITEMS
     assert api_duplicates + queued["ItemsDuplicate"] == DUPLICATES
     assert 0 < api_first < ITEMS  # both paths did some of the work
-
     # And everyone agrees
     progress = tracker.status(batch.id, exact=True)
     assert (progress.batch.state, progress.done_min, progress.done_max) == ("complete", ITEMS, ITEMS)

@@ -163,7 +163,6 @@ def opened(browser: Browser, made: Mapping[str, int]) -> tuple[set[str], dict[st
 def test_every_page_of_a_read_only_console_opens_with_the_rights_of_its_role(at):
     # Given something of everything, and a read-only console
     made = fill(at)
-
     # When every page is opened, Then each is there, and no call was denied to the function's role
     seen, wrong = opened(at.browser, made)
     assert wrong == {}
@@ -175,7 +174,6 @@ def test_every_page_of_a_read_only_console_opens_with_the_rights_of_its_role(at)
         *("buffers/jobs", "routes/orders", "directory/fleet%3Aeu/car.1%3Aa"),
     ):
         assert [link for link in seen if link.partition("?")[0] == f"/console/{place}"], place
-
     # And each of these rights is needed: a page lacks something without it. A diagnosis needs others, of
     # Lambda and CloudWatch, but only of a batch that has not moved for a while.
     needed = {
@@ -187,7 +185,6 @@ def test_every_page_of_a_read_only_console_opens_with_the_rights_of_its_role(at)
     for action, place in needed.items():
         with at.deployment.without_permission("console", action):
             assert page(at.browser, f"/console/{place}")[1], action
-
     # And it has no buttons, whoever asks
     address = f"/console/batches/{made['batches']}/actions/cancel"
     assert at.browser.get(address).status == 403
@@ -227,12 +224,10 @@ def test_a_console_with_buttons_does_what_is_pressed(with_buttons):
     text, trouble = page(at.browser, address)
     assert trouble == ""
     form = {"form_token": re.findall(r'name="form_token" value="([0-9a-f]+)"', text)[0]}
-
     # When the form comes from elsewhere, or without the token, Then nothing is done
     assert at.browser.post(address, form, origin="https://evil.example").status == 403
     assert at.browser.post(address, {"form_token": "0"}).status == 403
     assert at.tracker.status(batch_id).batch.state is State.OPEN
-
     # When it comes from the page, Then it is done
     assert at.browser.post(address, form).status == 200
     assert at.tracker.status(batch_id).batch.state is State.CANCELLED

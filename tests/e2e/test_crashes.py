@@ -57,13 +57,11 @@ class TestConsumers:
         killed(queue_url, point)
         assert tracker.status(batch.id, exact=True).done_min == done
         assert deployment.messages(queue_url) == 3
-
         # When the messages come again, to another consumer
         handled = []
         tracker.consumer(
             queue_url, lambda message: handled.append(message.body), wait=5, skip_ended=False
         ).run(until=lambda: len(handled) == 3)
-
         # Then the batch is complete, the queue is empty, and there is one event
         assert sorted(handled) == ["one", "three", "two"]
         assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
@@ -75,7 +73,6 @@ class TestFunctions:
         # Given an API that gets no answer to its write, and so gives none
         with deployment.on_a_slow_wire("api") as wire:
             batch_id = tracker.open().batch_id
-
             # When items are added and acked, each repeated by the library
             wire.keep_next("TransactWriteItems")
             group = tracker.add(batch_id, 70)
@@ -84,7 +81,6 @@ class TestFunctions:
             tracker.ack(group[64:])
             row = tracker.close(batch_id)
             assert wire.kept == 2
-
         # Then the items were added once, the first ack did its work, and the batch completed once
         assert row.items == 70
         assert (receipt.first, len(receipt.duplicates)) == (0, 64)
@@ -101,10 +97,8 @@ class TestFunctions:
             deployment.on_a_slow_wire("acks") as wire,
         ):
             wire.keep_next("UpdateItem")
-
             # When items are acked through the queue
             tracker.ack_later(group)
-
             # Then the message comes again, and the batch completes once
             event = subscriber.only_event_of(batch.id)
             eventually(lambda: deployment.messages(queue) == 0)
@@ -134,7 +128,6 @@ class TestConnections:
         with socket.create_connection((url.hostname, url.port)) as connection:
             connection.sendall("\r\n".join(lines).encode() + body)
         eventually(lambda: tracker.status(batch.id, exact=True).done_min == 2)
-
         # When the client repeats it, Then it learns that it was done, and the rest goes on
         (receipt,) = tracker.ack(group[:2])
         assert (receipt.first, len(receipt.duplicates)) == (0, 2)
@@ -169,10 +162,8 @@ class TestRecords:
             with tracker.batch() as batch:
                 group = batch.add(1)
             tracker.ack(group)
-
             # Then its event arrives
             assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
-
             # And the two records end in the dead letters, where an alarm sees them
             dead = deployment.queue("NotifierRetriesDeadLetters")
             eventually(lambda: deployment.messages(dead) == 2)
@@ -197,7 +188,6 @@ class TestRecords:
                     batches.append(batch.id)
                 eventually(lambda: deployment.messages(retries) == 3)
                 assert not any(map(subscriber.told_of, batches))
-
             # Then, with the bus back, each is told once
             events = subscriber.only_events_of(batches)
         assert {event["detail-type"] for event in events.values()} == {"Batch Completed"}
@@ -211,10 +201,8 @@ class TestSettling:
         items = 4_160
         with tracker.batch() as batch:
             batch.add(items)
-
         # When an acker writes all leaves, dies before it writes a parent, and nobody comes back
         self.clear(direct, batch, range(items))
-
         # Then the batch completes nevertheless
         assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
         verdict = tracker.verify(batch.id)
@@ -238,6 +226,5 @@ class TestSettling:
                 # When it is needed
                 self.clear(direct, batch, range(128))
                 eventually(lambda: deployment.messages(retries))
-
             # Then it does its work as soon as it can
             assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"

@@ -37,7 +37,6 @@ def demo(tmp_path):
 def test_it_adds_up(demo, tmp_path):
     # When the demo runs to its end
     said, _ = demo.communicate(timeout=600)
-
     # Then all its own checks held
     assert demo.returncode == 0, said
     assert "Batch Completed, as the subscriber received it" in said
@@ -50,11 +49,9 @@ def test_it_adds_up(demo, tmp_path):
 def test_ctrl_c_cleans_up(demo, tmp_path):
     # Given a demo whose emulator is up, and that goes on to synthesize and deploy
     eventually(lambda: status(tmp_path).state == "starting")
-
     # When it is interrupted
     demo.send_signal(signal.SIGINT)
     said, _ = demo.communicate(timeout=120)
-
     # Then it says so, and nothing is left running
     assert demo.returncode == 130, said
     assert "interrupted" in said

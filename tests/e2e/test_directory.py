@@ -59,7 +59,6 @@ def test_a_registration_lives_and_the_bus_is_told(tracker, channel, topic, told)
     assert not directory.deregister(topic, "one")
     with pytest.raises(NotRegistered):
         directory.get(topic, "one")
-
     # Then the bus is told of each change once, and of no heartbeat
     events = eventually(lambda: told(topic) if len(told(topic)) >= 3 else None)
     assert kinds(events) == ["Instance Registered", "Instance Moved", "Instance Deregistered"]
@@ -77,11 +76,9 @@ def test_the_registrar_follows_instances_and_drops_the_dead(deployment, tracker,
     }
     deployment.stack.client("events").put_events(Entries=[created])
     eventually(lambda: list(tracker.directory.members(topic)))
-
     # When its queue is deleted, and the registrar comes by
     deployment.stack.client("sqs").delete_queue(QueueUrl=url)
     deployment.invoke("registrar")
-
     # Then it is dropped, and the bus is told why
     assert not list(tracker.directory.members(topic))
     events = eventually(lambda: told(topic) if len(told(topic)) >= 2 else None)

@@ -23,10 +23,8 @@ class TestDeadlines:
         schedule = schedule_of(stack, batch.id)
         assert schedule["Target"]["Arn"] == stack.timer_arn
         assert schedule["ActionAfterCompletion"] == "DELETE"
-
         # When it completes before
         tracker.ack(group)
-
         # Then its event arrives, and its schedule is gone
         assert subscriber.only_event_of(batch.id)["detail"]["partial"] is False
         assert schedule_of(stack, batch.id) is None
@@ -52,10 +50,8 @@ class TestDeadLetters:
             MessageBody="forged",
             MessageAttributes={names.ITEM_ATTRIBUTE: item},
         )
-
         # When they have been received too often
         self.die(deployment, stack.work_queue_url, 2)
-
         # Then both are parked as they were sent
         parked = deployment.queue("Parked")
         eventually(lambda: deployment.messages(parked) == 2)

@@ -62,10 +62,8 @@ def test_a_consumer_keeps_messages_with_attributes_and_group(tracker, stack, bod
                 for n, text in enumerate(bodies)
             ],
         )
-
     # When their consumer gives them up, over HTTPS or through the ack queue
     raising(tracker, queue, via, 3)
-
     # Then each is kept as it was: two in rows, one in the bucket
     row = eventually(lambda: (row := tracker.status(batch.id).batch).state == "complete" and row)
     assert (row.failed, row.items) == (3, 3)
@@ -98,7 +96,6 @@ def test_a_dead_letter_is_kept_and_names_the_queue_it_died_in(tracker, stack, de
     consumer = tracker.consumer(stack.work_queue_url, broken, wait=1, visibility_timeout=0)
     while deployment.messages(stack.work_queue_url):
         consumer.poll()
-
     # Then the function that reads the dead letters keeps them, with the source and the last error
     eventually(lambda: tracker.status(batch.id).batch.state == "complete")
     found = list(tracker.iter_failures(batch.id))
@@ -146,10 +143,8 @@ def test_messages_go_with_their_batch(tracker, stack, deployment, body):
     stored = [row for row in deployment.rows(stack.parts_table) if body() in json.dumps(row, default=str)]
     assert len(stored) == 1
     assert len(objects(stack, batch.id)) == 1
-
     # When it is removed
     assert tracker.remove(batch.id).batches == 1
-
     # Then neither is there any more
     with pytest.raises((BatchGone, FailureNotFound)):
         tracker.kept_message(group[0])
@@ -170,7 +165,6 @@ def test_failed_and_held_are_counted_in_metrics_and_no_body_is_in_a_log(
     tracker.fail([Failure(group[n], "no", message) for n in range(3)])
     tracker.fail([Failure(item, "no", message) for item in held])
     tracker.ack_later([Failure(group[n], "no", message) for n in (3, 4)])
-
     # Then the metrics have them
     eventually(lambda: tracker.status(batch.id).batch.failed == 5)
     api = eventually(lambda: (seen := deployment.metrics("api", since)).get("ItemsHeld") and seen)

@@ -55,7 +55,6 @@ def test_the_steps_print_what_the_page_says(stack, tmp_path):
     queue_url = stack.client("sqs").create_queue(QueueName=f"first-{uuid.uuid4()}", tags=tags)["QueueUrl"]
     variables = environment(stack)
     assert variables[names.ENV_WORK_QUEUE_URL] == stack.work_queue_url
-
     # When a reader follows the page
     script = f"trap 'kill $(jobs -p) 2>&-' EXIT\n{walk()}"
     done = subprocess.run(  # noqa: S603
@@ -66,7 +65,6 @@ def test_the_steps_print_what_the_page_says(stack, tmp_path):
         text=True,
         check=False,
     )
-
     # Then what was quoted is printed, in this order, and row 7 is imported once, after the others
     said = (tmp_path / "said").read_text()
     assert done.returncode == 0, said + done.stderr
@@ -100,7 +98,6 @@ def test_the_same_work_runs_as_a_function(tmp_path, monkeypatch):
         }
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-
         # When the producer of the page sends its rows
         produced = subprocess.run(
             [sys.executable, "producer.py"],
@@ -110,7 +107,6 @@ def test_the_same_work_runs_as_a_function(tmp_path, monkeypatch):
             text=True,
             check=True,
         )
-
         # Then the function does all of them
         batch_id, tracker = int(produced.stdout), Tracker.from_env()
         eventually(lambda: tracker.status(batch_id).batch.state is State.COMPLETE)

@@ -28,7 +28,6 @@ def outputs(stack: Stack, local_environment: None) -> Iterator[dict[str, str]]:
 def test_reports_at_once_do_not_mix_and_say_who_is_missing(stack, outputs, tmp_path):
     # When two fleets are asked for a week, and one of them for the week before at the same time
     outcomes, together = demo.run(stack, outputs, WEEK, tmp_path, print)
-
     # Then every promise of the demo held
     assert [
         what

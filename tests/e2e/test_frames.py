@@ -57,7 +57,6 @@ def test_a_frame_is_delivered_and_its_sender_is_told(stack, deployment, subscrib
     repeater.flush()
     (frame_id,) = repeater.buffer.frames()
     lost = deployment.receive(envelopes)
-
     # When they are received, and what is missing is repeated
     effects: dict[str, str] = {}
 
@@ -74,7 +73,6 @@ def test_a_frame_is_delivered_and_its_sender_is_told(stack, deployment, subscrib
     repeater.tick()
     while receiver.poll(sqs, envelopes, wait=0):
         pass
-
     # Then the sender hears of it on its reply channel, and the bus tells everyone
     assert sum(stop - start for start, stop in missing) == len(lost) > 0
     assert sorted(effects.values(), key=int) == [str(number) for number in range(30)]
@@ -116,10 +114,8 @@ def test_every_envelope_is_handled_through_a_network_that_fails_by_receivers_tha
     """
     # When payloads cross it
     seen, proxy = cross(count, casualties=2)
-
     # Then all of them have arrived, each with one effect
     assert sorted(seen.effects.values(), key=int) == [str(number).encode() for number in range(count)]
-
     # And others handled the envelopes of those that died, after their leases
     assert len(set(seen.killed)) == 2
     assert all(len(seen.attempts[item]) > 1 for item in seen.killed)

@@ -76,11 +76,9 @@ def test_a_signal_in_the_middle_loses_nothing_and_repeats_nothing(  # noqa: PLR0
             said.append(line)
             if line.startswith("begin") and len(said) >= 5:
                 break
-
         # When it gets SIGTERM
         first.send_signal(signal.SIGTERM)
         said += first.stdout.readlines()
-
     # Then it finishes the messages that it has received, marks them, and ends as a healthy program does
     assert first.returncode == 0
     received = int(said[-1].removeprefix("stopped after ").removesuffix(" messages\n"))
@@ -88,7 +86,6 @@ def test_a_signal_in_the_middle_loses_nothing_and_repeats_nothing(  # noqa: PLR0
     assert len([line for line in said if line.startswith("end")]) == received
     assert tracker.status(batch.id, exact=True).done_min == received
     eventually(lambda: deployment.messages(queue_url) == 15 - received)
-
     # And another one does the rest: every row once, and the batch is complete
     with start() as second:
         subscriber.only_event_of(batch.id)
@@ -122,7 +119,6 @@ def test_the_health_check_sees_whether_the_loop_is_alive(tmp_path):
     now = healthy()
     long_ago = time.time() - 301
     os.utime(alive, (long_ago, long_ago))
-
     # Then only the second is healthy, and all places of the page have the same check
     assert (before, now, healthy()) == (False, True, False)
     for name in ("app.py", "consumer.yaml"):

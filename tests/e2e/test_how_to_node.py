@@ -90,11 +90,9 @@ def test_what_python_sends_node_handles(  # noqa: PLR0917
         MessageBody='{"id": 99, "price": 1}',
         MessageAttributes={ITEM_ATTRIBUTE: {"DataType": "String", "StringValue": forged}},
     )
-
     # When the consumer of the page runs
     with consuming(acknowledge):
         event = subscriber.only_event_of(batch.id)
-
     # Then the batch is complete, but for the failure, whose message is kept as it was sent
     assert (event["detail-type"], event["detail"]["items"], event["detail"]["failed"]) == (
         "Batch Completed",
@@ -126,7 +124,6 @@ def test_an_error_brings_the_message_again_and_is_noted(tracker, deployment, que
 
     with consuming():
         eventually(noted)
-
     # Then it was neither marked nor deleted
     assert tracker.status(batch.id, exact=True).done_min == 0
     assert deployment.messages(queue_url) == 1
@@ -149,13 +146,11 @@ def test_node_produces_once_even_if_it_is_run_twice(tracker, queue_url, programs
 
     batch_id = produce()
     assert produce() == batch_id
-
     # When a consumer in Python handles all messages
     handled: list[int] = []
     tracker.consumer(
         queue_url, lambda message: handled.append(message.json()["id"]), wait=2, skip_ended=False
     ).run(until=lambda: len(handled) == 6)
-
     # Then each row was sent twice and counts once
     assert sorted(handled) == [1, 1, 2, 2, 3, 3]
     event = subscriber.only_event_of(batch_id)

@@ -71,7 +71,6 @@ def test_a_million_items_with_a_fifth_of_duplicates(new_tracker, tracker, subscr
     took = time.monotonic() - began
     firsts, duplicates = (sum(column) for column in zip(*counts, strict=True))
     print(f"\n{len(ordinals)} in {took:.0f} s, {firsts} first, {len(repeated)} calls repeated")  # noqa: T201
-
     # Then no item was first twice, and one event says that all is done
     assert firsts + duplicates == len(ordinals)
     assert firsts <= ITEMS, "an item was first twice"  # fewer, where the library has repeated a lost answer
@@ -88,7 +87,6 @@ def test_two_hundred_batches_at_once(new_tracker, tracker, subscriber):
         batch = tracker.attach(tracker.open().batch_id)
         groups[batch.id] = batch.add(1 + n * 7 % 130)
     batches = list(groups)
-
     # When six threads acknowledge an interleaving of all their items while another closes them
     items = [item for group in groups.values() for item in group]
     random.Random(SEED).shuffle(items)  # noqa: S311 - an order, not a secret
@@ -97,7 +95,6 @@ def test_two_hundred_batches_at_once(new_tracker, tracker, subscriber):
         closing = pool.submit(lambda: [new_tracker().close(batch) for batch in batches])
         receipts = [one for answer in pool.map(lambda page: new_tracker().ack(page), pages) for one in answer]
         closing.result()
-
     # Then each is complete, each item was first once, and each end was announced once
     assert sum(receipt.first for receipt in receipts) == len(items)
     events = subscriber.only_events_of(batches, within=120)
@@ -241,7 +238,6 @@ def test_everything_at_random_for_an_hour(new_tracker, tracker, subscriber):
         for thread in [pool.submit(churn.play, new_tracker(), SEED + n) for n in range(THREADS)]:
             thread.result()
     print(f"\n{len(churn.known)} batches, {dict(churn.calls)}")  # noqa: T201
-
     # When all batches are closed, and then the rest of their items is acknowledged
     for batch_id, known in churn.known.items():
         row = tracker.close(batch_id)
@@ -256,7 +252,6 @@ def test_everything_at_random_for_an_hour(new_tracker, tracker, subscriber):
                 known.marking |= {*rest}
                 (receipt,) = tracker.ack(rest[at : at + PAGE])
                 churn.firsts[batch_id] += receipt.first
-
     # Then each is what its callers were told
     ends: dict[int, str] = {}
     for batch_id, known in churn.known.items():
@@ -270,7 +265,6 @@ def test_everything_at_random_for_an_hour(new_tracker, tracker, subscriber):
         if row.state is State.COMPLETE:
             assert {failure.item for failure in tracker.iter_failures(batch_id)} <= known.failing
             assert tracker.verify(batch_id).pending == 0
-
     # And its end was announced: perhaps again, but then in the same words
     told = subscriber.ends_of(ends, within=300)
     assert {batch_id: detail["state"] for batch_id, detail in told.items()} == ends

@@ -75,7 +75,6 @@ class TestUp:
     def test_makes_everything(self, come_up, root):
         # Given nothing, When the stack comes up
         stack = come_up()
-
         # Then it is there, its description is in the file, and the API refuses the unsigned
         assert status(root).state == "up"
         assert read(root) == status(root).stack == stack
@@ -96,11 +95,9 @@ class TestUp:
         # Given a stack with one more queue
         stack = come_up()
         stack.client("sqs").create_queue(QueueName="mine")
-
         # When the stack comes up again, with its description lost
         (root / ".fanin" / "local.json").unlink()
         again = come_up()
-
         # Then it was updated in place
         assert again == stack
         assert stack.client("sqs").get_queue_url(QueueName="mine")["QueueUrl"]
@@ -109,7 +106,6 @@ class TestUp:
         # Given a function that nobody has called
         stack = come_up()
         before = len(living(stack.pid))
-
         # When 24 call it at the same time, then each is answered, by far fewer processes
         invoke_reaper(stack, 24)
         assert 1 <= len(living(stack.pid)) - before <= 12
@@ -139,7 +135,6 @@ class TestUp:
             last = list(pool.map(last_line, calls))
 
         functions.delete_function(FunctionName="talker")
-
         # Then each was answered with the end of its own log, and no other call's
         assert last == [lines - 1 for lines in calls]
 
@@ -151,12 +146,10 @@ class TestComingBack:
         invoke_reaper(stack)
         assert len(living(stack.pid)) > 1
         os.kill(stack.pid, signal.SIGKILL)
-
         # Then its workers end, too, and the file that is left does not count as a stack
         assert none_living(stack.pid)
         assert read(root) is not None
         assert status(root).state == "down"
-
         # And the next one is whole
         again = come_up()
         assert again.pid != stack.pid
@@ -168,7 +161,6 @@ class TestComingBack:
         stack = come_up()
         os.kill(stack.pid, signal.SIGSTOP)
         assert status(root).state == "unhealthy"
-
         # When the stack comes up, Then another has taken its place, on the port that was asked for
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -184,10 +176,8 @@ class TestDown:
         # Given a stack with a Lambda worker
         stack = come_up()
         invoke_reaper(stack)
-
         # When it goes down
         assert down(root)
-
         # Then no process, port or file of it is left
         assert none_living(stack.pid)
         assert status(root).state == "down"
@@ -246,7 +236,6 @@ class TestDeploy:
         reason = r"stack broken is ROLLBACK_COMPLETE: Box \(AWS::SQS::Queue\): .*between 0 and 43200"
         with pytest.raises(LocalStackFailed, match=reason):
             deploy(broken, bare_emulator)
-
         # And after a correction the failed stack does not prevent a deployment
         assert deploy(self.assembly(tmp_path, {"VisibilityTimeout": 9}, "broken"), bare_emulator).keys() == {
             "BoxUrl"

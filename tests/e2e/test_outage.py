@@ -55,7 +55,6 @@ def test_work_that_was_done_during_an_outage_is_marked_after_it(  # noqa: PLR091
     consumer = behind.consumer(stack.work_queue_url, handle, wait=1, visibility_timeout=1)
     while len(handled) < 5:
         consumer.poll()
-
     # Then each was done once, and the batch completes without a failure
     assert consumer.poll() == 0
     assert sorted(handled) == [0, 1, 2, 3, 4]

@@ -34,7 +34,6 @@ def test_signed_by_a_user_who_may_not(stack):
     iam.create_user(UserName="stranger")
     pair = iam.create_access_key(UserName="stranger")["AccessKey"]
     stranger = boto3.Session(pair["AccessKeyId"], pair["SecretAccessKey"], region_name=stack.region)
-
     # When the user acks, Then it is refused
     ledger = HttpsServices(HttpsApi(stack.api_url, sign=SigV4(stranger, stack.region))).ledger
     with pytest.raises(AccessDenied):

@@ -35,7 +35,6 @@ def test_what_is_in_the_way_goes_and_data_if_it_is_to_be_destroyed(tmp_path, rem
             return sorted(url.rpartition("/")[2] for url in urls)
 
         assert len(queues()) == 2
-
         # When the stack is deleted
         cloudformation = stack.client("cloudformation")
         (found,) = cloudformation.describe_stacks(StackName="gone")["Stacks"]

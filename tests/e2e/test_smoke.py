@@ -144,6 +144,5 @@ def test_usage_is_summed_over_the_resources_of_the_stacks(account):
             Namespace=namespace,
             MetricData=[{"MetricName": metric, "Dimensions": [{"Name": name, "Value": of}], "Value": value}],
         )
-
     # Then the sums are those of its own resources
     assert usage(account, ["using"], since) == Usage(queue_requests=8, writes=7)

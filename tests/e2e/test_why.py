@@ -101,7 +101,6 @@ def test_a_throttled_consumer_is_told(tracker, queue_url, consume, stack):
     for _ in range(3):
         with pytest.raises(client.exceptions.TooManyRequestsException):
             client.invoke(FunctionName=name, Payload=b"{}")
-
     # When somebody asks, Then the finding counts what Lambda's own metric counts
     found = eventually(lambda: finding(tracker.why(batch), Code.THROTTLED))
     assert (found.evidence["queue"], found.evidence["function"]) == (queue_url.rpartition("/")[2], name)
@@ -126,7 +125,6 @@ def test_messages_past_the_retention_of_their_queue_have_expired(tracker, queue_
     stack.client("sqs").set_queue_attributes(QueueUrl=queue_url, Attributes={"MessageRetentionPeriod": "60"})
     batch = sent(tracker, queue_url)
     assert Code.EXPIRED not in [one.code for one in batch_why(tracker, batch)]
-
     # When nobody has received its messages for that long
     found = eventually(lambda: finding(tracker.why(batch), Code.EXPIRED), within=90)
 
@@ -167,11 +165,9 @@ def test_a_stall_is_told_once_by_the_deployed_reaper(tracker, queue_url, deploym
     # Given a batch whose messages nobody has received for longer than it takes to count as stalled
     batch = sent(tracker, queue_url, stall_after=60)
     deployment.age(batch, 100, ttl=60)
-
     # When the reaper comes by, often
     for _ in range(3):
         deployment.invoke("reaper")
-
     # Then the bus was told once, with the reason
     (event,) = eventually(lambda: subscriber.told_of(batch))
     assert event["detail-type"] == names.BATCH_STALLED

@@ -208,7 +208,6 @@ def test_a_queue_may_say_that_the_messages_of_failed_items_are_not_kept(keep, ke
     # Given a queue of a stack beside the tracker's, which is no channel
     stack = cdk.Stack(cdk.App(context=UNBUNDLED), "shop")
     queue = TrackedQueue(stack, "Renders", dead_letters_function=consumer(stack, "Dead"), keep=keep)
-
     # Then its dead-letter queue says so where the function reads it, and itself is for redrives only
     queues = Template.from_stack(stack).find_resources("AWS::SQS::Queue")
     tags, of_dead_letters = (

@@ -147,14 +147,12 @@ class TestAllocateOnce:
         # Given two callers, and one whom nobody knows, with keys of the same text
         put(stores)
         keys = [IdempotencyKey.of("a", caller) for caller in (ADA, BOB, None)]
-
         # When each adds under theirs, with different counts, and again
         firsts = [
             stores.batches.allocate_once(row_of(stores), n, key, activity=self.ACTIVITY)
             for _ in range(2)
             for n, key in enumerate(keys, 1)
         ]
-
         # Then each has a range of their own, and has it again
         assert firsts == [0, 1, 3, 0, 1, 3]
         assert row_of(stores).items == 6
@@ -175,13 +173,11 @@ class TestAllocateOnce:
         stores.batches.allocate_once(stale, 4, KEY, activity=self.ACTIVITY)
         stores.batches.allocate(8, 1, activity=None, room=None)
         stores.batches.close(8, now=NOW)
-
         # When it is used again, by one who read the batch before or after that
         answers = [
             stores.batches.allocate_once(batch, 4, KEY, activity=self.ACTIVITY)
             for batch in (stale, row_of(stores))
         ]
-
         # Then it is the first answer; a fresh key gets nothing, and a wrong count is still refused
         assert answers == [0, 0]
         assert stores.batches.allocate_once(row_of(stores), 4, OTHER, activity=self.ACTIVITY) is None

@@ -98,7 +98,6 @@ class TestPage:
         for limit in (1, 3, 20, 100):
             # When they are listed in pages
             pages = walk(stores.batches.page, State.OPEN, limit)
-
             # Then all are there, a shard at a time, and the first due of a shard is the first
             assert list(chain(*pages)) == sorted(range(20), key=lambda batch_id: (batch_id % 8, -batch_id))
         assert walk(stores.batches.page, State.CLOSED, 10) == [[30]]
@@ -140,7 +139,6 @@ class TestPageOfUserKey:
         for limit in (1, 3, 20, 100):
             # When they are listed in pages
             pages = walk(stores.batches.page_of_user_key, "nightly", limit)
-
             # Then all are there in one order over all pages, and no page is empty
             assert list(chain(*pages)) == sorted(mine, reverse=True)
             assert all(pages)

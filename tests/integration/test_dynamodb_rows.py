@@ -121,7 +121,6 @@ def test_a_word_with_all_its_leases_is_still_one_write_unit(dynamo):
     claims = [ItemClaim(KEY, position, now, now + 43_200, ages) for position in range(64)]
     assert all(claimed.taken for claimed in dynamo.words.claim(claims))
     dynamo.words.clear([Clear(KEY, FULL >> 1, ages, failed=FULL >> 1)])
-
     # When it is as large as it gets, Then it is under 1 KB, before its last write and after it
     assert size(dynamo.word_row(KEY)) < 1024
     dynamo.words.clear([Clear(KEY, 1 << 63, ages, failed=1 << 63)])
@@ -133,7 +132,6 @@ def test_only_the_opening_of_a_batch_writes_the_keys_of_the_index_by_user_key(dy
     put(dynamo, 8, user_key="nightly", limit=9, deadline=NOW)
     batches, activity = dynamo.batches, Activity(NOW + 1, NOW + 2)
     opened = dynamo.row("batches", batch_id={"N": "8"})
-
     # When everything that can happen to it happens
     batches.allocate(8, 1, activity=activity, room=8)
     batches.rebound(8, items=1, pending=0)
@@ -144,7 +142,6 @@ def test_only_the_opening_of_a_batch_writes_the_keys_of_the_index_by_user_key(dy
     batches.close(8, now=NOW, activity=activity)
     batches.end(8, State.COMPLETE, now=NOW, sources=LIVE)
     batches.expire(8, now=NOW)
-
     # Then its keys there are as they were
     ended = dynamo.row("batches", batch_id={"N": "8"})
     assert ended["state"] != opened["state"]

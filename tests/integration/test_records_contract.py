@@ -56,7 +56,6 @@ def test_a_record_that_is_made_again_has_a_version_that_none_before_it_had(store
     assert records.delete(namespace, "a", if_version=first.version)
     stores.clock.advance(1)
     again, _ = records.put(namespace, "a", {"by": 2}, expires_at=LATER, if_version=0)
-
     # Then the delete, whose answer was lost and which is repeated, does not find it; nor does a put
     assert records.delete(namespace, "a", if_version=first.version) is False
     assert records.put(namespace, "a", {}, expires_at=LATER, if_version=first.version) == (again, False)
@@ -87,14 +86,12 @@ def test_what_is_past_its_time_is_as_good_as_not_there(stores, records, namespac
     first, _ = records.put(namespace, "a", {"n": 1}, expires_at=soon(stores))
     assert first is not None
     stores.clock.advance(60_000)
-
     # Then nobody finds, deletes or follows it
     assert records.read(namespace, ["a"]) == {}
     assert records.page(namespace).records == []
     assert records.delete(namespace, "a") is False
     answer = records.put(namespace, "a", {"n": 2}, expires_at=LATER, if_version=first.version)
     assert answer == (None, False)
-
     # And it is replaced as if it were not there, by a version that nobody has seen before
     record, wrote = records.put(namespace, "a", {"n": 3}, expires_at=LATER, if_version=0)
     assert (record, wrote) == (Record("a", {"n": 3}, first.version + 1, LATER), True)
@@ -121,14 +118,12 @@ def test_records_are_listed_by_name_and_prefix_in_pages(records, namespace):
     # Given more records than a page, put in bulk, beside others
     records.put_all(namespace, {f"item/{n:03}": {"n": n} for n in range(60)}, expires_at=LATER)
     records.put(namespace, "other", {}, expires_at=LATER)
-
     # When they are listed
     found, cursor, pages = [], None, 0
     while pages == 0 or cursor is not None:
         page = records.page(namespace, prefix="item/", cursor=cursor, limit=25)
         found += page.records
         cursor, pages = page.cursor, pages + 1
-
     # Then each comes once, in order
     assert [record.value["n"] for record in found] == list(range(60))
     assert {record.version for record in found} == {1}

@@ -90,10 +90,8 @@ class TestWords:
         # Given every third word half done
         keys = [WordKey(7, number % 3, number) for number in range(104)]
         stores.words.clear([Clear(key, 0b01, LATER) for key in keys[::3]])
-
         # When all of them are cleared at once
         answers = stores.words.clear([Clear(key, 0b11, LATER) for key in keys])
-
         # Then each answer tells its own word, and all read back, more than one request's worth
         assert [answer.first for answer in answers] == [0b11 if n % 3 else 0b10 for n in range(104)]
         assert stores.words.read([*keys, *keys]) == dict.fromkeys(keys, FULL ^ 0b11)
@@ -178,7 +176,6 @@ class TestWords:
 
         with ThreadPoolExecutor(16) as pool:
             answers = list(pool.map(write, range(len(masks))))
-
         # Then the firsts of a word are disjoint and complete, and exactly one writer saw it finished first
         for place, key in enumerate(keys):
             firsts = [answer[place].first for answer in answers]

@@ -115,7 +115,6 @@ def test_a_use_case_bears_the_loss_of_any_answer(stage, name):
         # When the answer to one of its writes is lost, and botocore sends that write again
         answer, rest = stage.play(case, number)
         where = f"write {number}, {stage.proxy.lost}"
-
         # Then it leaves the same, and says the same, or that the answer was lost
         assert stage.proxy.lost, where
         if isinstance(answer, ServiceUnavailable | OutcomeUnknown):
@@ -137,7 +136,6 @@ def test_a_use_case_bears_another_that_does_the_same_before_the_repeat(stage, na
         # When an answer is lost, and another process makes the same call before botocore repeats the write
         answer, rest = stage.play(case, number, meanwhile=True)
         where = f"write {number}, {stage.proxy.lost}"
-
         # Then there is no trace of it, but that messages may come twice
         assert without_repeats(rest) == without_repeats(left), where
         if case.told:

@@ -37,13 +37,11 @@ def test_sixteen_threads_end_a_batch_of_2000_items_once():
         items += rng.sample(items, ITEMS // 20)
         rng.shuffle(items)
         parts = [items[at : at + 30] for at in range(0, len(items), 30)]
-
         # When sixteen threads acknowledge them, and one closes the batch meanwhile
         closing = pool.submit(processes[0].close, batch_id)
         answers = pool.map(lambda n: processes[n % PROCESSES].mark(parts[n]).whole(), range(len(parts)))
         receipts = [receipt for answer in answers for receipt in answer]
         closing.result()
-
     # Then each item was first once, and the batch has completed by one write
     assert sum(receipt.first for receipt in receipts) == ITEMS
     assert sum(len(receipt.duplicates) for receipt in receipts) == ITEMS // 20

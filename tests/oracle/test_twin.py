@@ -53,7 +53,6 @@ def test_stores_that_disagree_are_told_apart(monkeypatch):
         "clear",
         lambda self, clears: [cleared._replace(first=cleared.first | 1) for cleared in honest(self, clears)],
     )
-
     # Then the twins notice
     with pytest.raises(Apart):
         list(map(partial(play, 2), range(SEEDS)))
@@ -143,7 +142,6 @@ def test_calls_at_random_are_answered_alike(seed):
     # Given stores of both kinds
     rng, clock = Random(seed), FixedClock()  # noqa: S311
     ports = twins(Memory(clock=clock), on_second_store(clock), lambda _call, _moment: None)
-
     # When they get the same calls, Then no answer differs
     for _ in range(150):
         with suppress(IdempotencyKeyReused):

@@ -140,10 +140,8 @@ class Race:
 def test_the_limit_holds_under_32_producers_and_every_rejected_put_found_it_full(seed, limit, crashes):
     # Given 32 producers and 8 takers, some of whom die; each leaks ten slots at the most
     race = Race(seed, limit, crashes)
-
     # When all have come to their end
     race.run()
-
     # Then the buffer was full, and never more than full, and no work that was accepted is lost
     assert race.most == limit
     assert race.rejected > 32
@@ -303,11 +301,9 @@ class Life:
 def test_accepted_work_is_taken_whichever_answers_are_lost_and_the_buffer_comes_back_into_use(seed):
     # Given producers, takers and an operator, some of whom die, over a wire that loses answers
     life = Life(seed)
-
     # When all have come to their end
     life.run()
     life.settle()
-
     # Then no work that was accepted is lost, and none that has a key was finished twice
     keyed = {payload for key, payloads in life.accepted.items() for payload in payloads if key}
     assert len(keyed) + len(life.accepted[""]) > 60
@@ -578,10 +574,8 @@ def test_throughput_is_that_of_the_slower_side(producing, consuming):
         timeline.start(produce)
     for _ in range(4):
         timeline.start(consume)
-
     # When they work for some minutes of the simulated clock
     timeline.run(start + seconds * 1000)
-
     # Then work is done at the pace of the slower, and the buffer fills to its limit only if that is the taker
     assert finished == pytest.approx(min(producing, consuming) * seconds, rel=0.1)
     assert max(levels) <= limit

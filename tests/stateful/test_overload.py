@@ -131,10 +131,8 @@ def test_an_hour_of_throttling_fails_nothing_that_was_done(throttled):
     batch = service.tracker.attach(service.tracker.open().batch_id)
     batch.send(service.work.url, map(str, range(ITEMS)))
     batch.close()
-
     # When an hour passes, and the time after it
     service.run()
-
     # Then every item is done, none has failed, and no message was given up
     progress = service.tracker.status(batch.id)
     assert progress.batch.state is State.COMPLETE
@@ -152,10 +150,8 @@ def test_an_hour_of_throttling_adds_every_value_once(throttled):
     batch = service.tracker.attach(service.tracker.open(totals=["sum", "times"]).batch_id)
     batch.send(service.work.url, map(str, range(ITEMS)))
     batch.close()
-
     # When an hour passes, and the time after it
     service.run()
-
     # Then the total is that of all items, each counted once
     row = service.tracker.status(batch.id).batch
     assert (row.state, row.totals_exact) == (State.COMPLETE, True)
@@ -217,10 +213,8 @@ def test_an_hour_of_throttling_counts_nothing_twice(throttled):
             [items[n], {"failed": failing[n]}],
         ]
         service.acks.send(json.dumps({"marks": kinds[n % len(kinds)]}), {})
-
     # When an hour passes in which the store throttles now and then
     service.run()
-
     # Then each was counted once, and every item is marked
     assert [tracker.status(one).batch.acked for one in estimated] == [ITEMS // 2, 3 * ITEMS // 4]
     brought = [sum(n for n in range(ITEMS) if n % 8 in some) for some in ((1, 5), (0, 1, 5), (1, 5))]

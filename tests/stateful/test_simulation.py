@@ -52,10 +52,8 @@ def test_an_outage_ends():
             self.ends()
 
     outage = Outage(2, 29)
-
     # When it is played, Then its end is announced
     outage.play()
-
     # And only because no more answers were lost
     assert outage.scheduler.lost["notifier"] == MOST_LOST
 
@@ -63,11 +61,9 @@ def test_an_outage_ends():
 def test_a_seed_replays_step_by_step():
     # Given two runs of one seed
     runs: tuple[list[str], list[str]] = [], []
-
     # When they are traced
     for lines in runs:
         simulate(3, 3, lines.append)
-
     # Then they took the same steps
     assert runs[0] == runs[1]
     assert len(runs[0]) > 100
@@ -157,6 +153,5 @@ cached = KnownBatches.cached
 def test_a_broken_ledger_is_found_out(monkeypatch, where, name, mutant, width):
     # Given a ledger with one step wrong
     monkeypatch.setattr(where, name, mutant)
-
     # When some hundred seeds are played, Then one of them shows it
     assert any(failure(width, seed) for seed in range(ENOUGH))

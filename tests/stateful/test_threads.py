@@ -37,12 +37,10 @@ def test_threads_that_share_a_process_complete_a_batch_once(width, seed):
         items += rng.sample(items, 200)
         rng.shuffle(items)
         parts = [items[i : i + 7] for i in range(0, len(items), 7)]
-
         # When sixteen threads acknowledge them while one closes the batch
         closing = pool.submit(ledger.close, batch.batch_id)
         receipts = [receipt for marked in pool.map(ledger.mark, parts) for receipt in marked.whole()]
         closing.result()
-
     # Then every item was first once, and the batch has completed once
     assert sum(receipt.first for receipt in receipts) == 1_000
     assert sum(len(receipt.duplicates) for receipt in receipts) == 200

@@ -29,7 +29,6 @@ def test_many_rows_in_small_partitions_are_not_few(spark, monkeypatch):
     partitions, each = 4 * coalescing.TASKS, 26
     rows = spark.range(0, partitions * each, 1, partitions).selectExpr("concat('order ', id) AS item")
     schema = InputSchema.of(rows.columns, None)
-
     # When they are coalesced as few, then they are not, and nothing of them is merged
     given: list[list[Any]] = []
     monkeypatch.setattr(coalescing, "in_order", given.append)
@@ -42,7 +41,6 @@ def test_few_rows_in_many_partitions_are_few(spark):
     schema = InputSchema.of(rows.columns, 7)
 
     found = coalescing.coalesce_few(rows, schema, Given((batch(7, 100),)))
-
     # Then the word that is whole is a bit of the level above
     assert found is not None
     assert (found.rows, found.rejects) == (100, [])
@@ -105,10 +103,8 @@ def test_each_partition_is_read_once_and_by_a_task_of_its_own(spark, tmp_path, m
     handler = stream.ack_stream(
         NOBODY, work=str(tmp_path / "work"), batch_id=7, on_done=lambda _, result: done.append(result.rows)
     )
-
     # When a micro-batch comes
     handler(rows.mapInArrow(told, "ordinal long"), 0)
-
     # Then as many tasks have read them as there are partitions
     assert done == [300]
     tasks = [path.name.partition("-")[0] for path in Path(read).iterdir()]

@@ -54,7 +54,6 @@ def test_floating_point_numbers_without_a_fraction_are_taken(spark, kind):
 def test_no_more_is_read_of_a_value_than_an_id_may_have(spark):
     rows = spark.createDataFrame([("x" * 10_000,), ("7:g:1",)], "item string")
     assert [len(row["item"]) for row in normalize(rows, BY_ID).collect()] == [LONGEST, 5]
-
     # And texts are as long as their characters are, however many bytes these take
     texts = [("é" * length,) for length in (LONGEST // 2, LONGEST // 2 + 1, LONGEST, LONGEST + 1)]
     rows = spark.createDataFrame(texts, "item string")

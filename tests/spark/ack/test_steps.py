@@ -61,7 +61,6 @@ def test_files_and_rows_agree_on_ids(spark, tmp_path):
     schema = InputSchema.of(rows.columns, None)
 
     done = [of_rows(rows, schema), of_files(spark, tmp_path / "acks", schema)]
-
     # Then the marks are the set, each word once, and every other row is a reject
     found = [marks_of(frame) for frame in done]
     assertDataFrameEqual(*found)
@@ -88,7 +87,6 @@ def test_few_rows_and_many_agree_on_ordinals_as_text(spark):
 
     done = of_rows(rows, schema)
     few = coalesce_few(rows, schema, SOURCE)
-
     # Then both take the whole numbers and leave out the others
     assert few is not None
     marks: list[Any] = [[tuple(mark.values()) for mark in few.marks.to_pylist()], marks_of(done).collect()]

@@ -56,14 +56,11 @@ def test_each_row_counts_or_says_why_not(spark, any_ansi, tmp_path):
     rows = [{**GOOD, **change} for change, *_ in CASES]
     lines = [",".join(names), *(",".join(row.get(name) or "" for name in names) for row in rows)]
     (tmp_path / "trips.csv").write_text("\n".join(lines))
-
     # When they are checked
     judged = check(read(spark, Dataset(f"{tmp_path}/trips.csv"), TRIPS), TRIPS).cache()
-
     # Then the bad ones have their reason, and each of all is there once
     assert verdicts(judged) == sorted((why, detail) for _, why, detail in CASES if why)
     assert judged.count() == len(CASES)
-
     # And the good ones are measurements, in UTC
     expected = spark.createDataFrame(
         [
@@ -83,10 +80,8 @@ def test_types_of_parquet_are_taken_as_they_are(spark, any_ansi, tmp_path):
         " cast(900 AS smallint) duration_s FROM range(1, 4)"
     )
     rows.write.parquet(str(tmp_path / "trips"))
-
     # When they are checked
     judged = check(read(spark, Dataset(str(tmp_path / "trips")), TRIPS), TRIPS)
-
     # Then the first counts
     (row,) = valid_rows(judged, TRIPS).collect()
     assert (row["vehicle"], row["distance_m"]) == ("1", 12_000)
@@ -112,7 +107,6 @@ def test_of_rows_with_one_key_the_smallest_counts(spark):
         check(spark.createDataFrame(some, schema).repartition(partitions), TRIPS)
         for some, partitions in ((rows, 1), (rows[::-1], 3))
     ]
-
     # When they are checked, then one of each counts, whatever the order
     for judged in ways:
         found = valid_rows(judged, TRIPS).select("vehicle", "distance_m").collect()
@@ -127,10 +121,8 @@ def test_a_line_that_is_not_json_is_kept_as_it_came(spark, tmp_path):
     # Given a file with a broken line
     file = tmp_path / "trips.jsonl"
     file.write_text(json.dumps(GOOD) + '\n{"fleet": "nor\n')
-
     # When it is checked
     judged = check(read(spark, Dataset(str(file)), TRIPS), TRIPS)
-
     # Then the line is among those left out, as text
     assert [tuple(row) for row in rejected_rows(judged).collect()] == [
         ('{"fleet": "nor', "malformed", "the line cannot be read in its format")
@@ -141,11 +133,9 @@ def test_a_dataset_of_other_columns_is_refused(spark, tmp_path):
     # Given a file that lacks a column
     file = tmp_path / "trips.csv"
     file.write_text("fleet,vehicle,started_at,duration_s\n")
-
     # When it is read, then the error says which, before anything runs
     with pytest.raises(InvalidRequest, match="has no trip_id, distance_m; its columns are fleet, vehicle"):
         read(spark, Dataset(str(file)), TRIPS)
-
     # And a path at which there is nothing
     with pytest.raises(InvalidRequest, match=r"cannot be read.*PATH_NOT_FOUND"):
         read(spark, Dataset(str(tmp_path / "nowhere")), TRIPS)
@@ -160,10 +150,8 @@ def test_fill_ups_have_bounds_of_their_own(spark):
         {**base, "fill_up_id": "3", "volume_ml": "40000", "cost": "-1"},
     ]
     schema = ", ".join(f"{name} string" for name in [*FILL_UPS.sources, "_corrupt"])
-
     # When they are checked
     judged = check(spark.createDataFrame(rows, schema), FILL_UPS)
-
     # Then the first counts
     assert [row["fill_up_id"] for row in valid_rows(judged, FILL_UPS).collect()] == ["1"]
     assert [detail for _, detail in verdicts(judged)] == [
@@ -193,14 +181,11 @@ def test_of_a_trip_that_is_sent_again_the_latest_row_counts(spark):
         {**GOOD, "vehicle": "n4", "distance_m": "1"},
         {**GOOD, "vehicle": "n4", "distance_m": "5", "sent_at": early},
     ]
-
     # When they are checked, in whatever order they come
     for judged in (sent(spark, rows, 1), sent(spark, rows[::-1], 3)):
         found = sorted(map(tuple, valid_rows(judged, TRIPS).select("vehicle", "distance_m").collect()))
-
         # Then the row that was sent last counts
         assert found == [("n1", 9), ("n2", 4), ("n3", 12_000), ("n4", 5)]
-
         # And those that said something else are corrected, the others come twice
         assert verdicts(judged) == [
             *[("corrected", "a row with the same started_at was sent later")],
@@ -220,10 +205,8 @@ def test_flights_are_trips(spark, tmp_path):
         "UA,N1,17,EWR,2013-01-01T07:00:00Z,0,1,1400,NA\n"
         "UA,NA,18,EWR,2013-01-01T07:00:00Z,0,1,1400,227\n"
     )
-
     # When they are checked
     judged = check(read(spark, Dataset(str(file)), FLIGHTS), FLIGHTS)
-
     # Then the first two are trips of metres and seconds, from when they left
     number, day = "UA-15-EWR-2013-01-01T05:00:00Z", datetime(2013, 1, 1, tzinfo=UTC)
     trips = [
@@ -243,6 +226,5 @@ def test_fill_ups_at_one_time_are_as_many_as_their_ids(spark):
     base = {"fleet": "f", "vehicle": "v", "filled_at": "2024-03-04", "volume_ml": "40000", "cost": "6960"}
     schema = ", ".join(f"{name} string" for name in [*FILL_UPS.sources, "_corrupt"])
     rows = [{**base, "fill_up_id": "1"}, {**base, "fill_up_id": "2"}]
-
     # When they are checked, then both count
     assert valid_rows(check(spark.createDataFrame(rows, schema), FILL_UPS), FILL_UPS).count() == 2

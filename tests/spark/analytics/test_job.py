@@ -17,16 +17,13 @@ def test_without_a_stack_nobody_is_asked_and_the_first_week_has_nothing_before(s
         monkeypatch.delenv(name)
 
     given = datasets(tmp_path)
-
     # When vehicles are to be asked, then the error says what to set
     with pytest.raises(NotConfigured, match="no stack to talk to"):
         run(spark, *given, "--output", f"{tmp_path}/out")
-
     # And nobody need be: then the fleets that are named are all there is
     summary = run(spark, *given, "--output", f"{tmp_path}/out", "--no-scatter", "--fleets", "south, west")
     assert (summary["ok"], summary["fleets"], summary["vehicles"], summary["asked"]) == (True, 1, 1, [])
     assert (summary["rows"], summary["outside"]) == (10, 6)
-
     # And of data that begin with the week of the report, and have no odometer, it says nothing of a week
     # before, nor of odometers
     assert "odometer" not in summary
@@ -42,10 +39,8 @@ def test_a_trip_of_a_clock_that_was_wrong_does_not_hide_the_others(spark, tmp_pa
     given = datasets(tmp_path)[:4]
     with (tmp_path / "trips.csv").open("a") as file:
         file.write("north,n9,1,1971-03-04T08:00:00Z,1000,60\n")
-
     # When all of it is reported
     summary = run(spark, *given, "--output", f"{tmp_path}/out", "--no-scatter")
-
     # Then the charts are there, the outlier is named, and every row is accounted for
     assert summary["balanced"]
     assert summary["outliers"] == {"rows": 1, "weeks": ["1971-W09"]}
@@ -65,12 +60,10 @@ def test_corrections_odometers_and_the_week_before_are_in_the_report(spark, tmp_
         "north,n1,1,2024-03-04T08:00:00Z,30000,1800,130000,2024-03-06T00:00:00Z\n"
         "north,n1,2,2024-03-05T08:00:00Z,10000,1200,1,2024-03-06T00:00:00Z\n"
     )
-
     # When a report of the second is made
     out = tmp_path / "out"
     given = ["--trips", f"{tmp_path}/trips.csv", "--fill-ups", f"{tmp_path}/fill_ups.csv"]
     summary = run(spark, *given, "--week", "2024-W10", "--output", str(out), "--no-scatter")
-
     # Then summary, datasets and page say so, and what was before; and the job names its datasets
     assert (summary["ok"], summary["rejects"]) == (True, {"corrected": 1})
     assert summary["odometer"] == {"compared": 2, "backwards": 1, "disagrees": 0}
@@ -96,7 +89,6 @@ def test_nothing_of_somebodys_is_replaced(spark, tmp_path, *, names):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text((tmp_path / "trips.csv").read_text())
     before = sorted(tmp_path.rglob("*"))
-
     # When a report is made there, then it is refused, and all of them are as they were
     with pytest.raises(InvalidRequest, match="is not the folder of a report, and has "):
         run(spark, "--trips", f"{tmp_path}/{names[0]}", "--output", f"{tmp_path}", "--no-scatter")

@@ -19,14 +19,12 @@ def test_readings_are_compared_with_all_trips_between_them(spark):
         for day, driven, odometer in shown
     ]
     read = readings(spark.createDataFrame(rows, TRIPS.columns))
-
     # When they are compared, then the trip without a reading counts as driven, and two pairs are findings
     pairs = read.orderBy("to_at").select("from_m", "to_m", "driven_m").collect()
     assert tuple(pairs[0]) == (None, 100_000, None)
     assert tuple(pairs[1]) == (100_000, 160_000, 60_000)
     found = findings(read).orderBy("to_at").select("from_trip", "to_trip", "problem").collect()
     assert [tuple(row) for row in found] == [("7", "8", "disagrees"), ("8", "9", "backwards")]
-
     # And of a week the first reading is compared with the last before it
     week = within(read, Period.parse("2024-W11", "2024-W11"))
     assert week.count() == 0
@@ -43,10 +41,8 @@ def test_vehicles_are_ranked_by_distance_then_by_trips_then_by_name(spark):
         COLUMNS,
     )
     earlier = spark.createDataFrame([("f", "b", 1, 50, 9), ("g", "x", 7, 7, 7)], COLUMNS)
-
     # When they are ranked
     rows = rank(vehicles, earlier, 2).orderBy("rank").collect()
-
     # Then the order has no ties, shares are of all and of two weeks, and only "b" has figures of before
     assert [(row["rank"], row["vehicle"]) for row in rows] == [(1, "d"), (2, "c"), (3, "a"), (4, "b")]
     assert [row["distance_share"] for row in rows] == [0.4, 0.2, 0.2, 0.2]
@@ -77,7 +73,6 @@ def test_weeks_are_those_of_iso_8601_in_utc(spark):
     found = moments.select("moment", F.col("moment").cast("timestamp").alias("at"))
 
     weeks = {row[0]: row[1] for row in found.select("moment", week_of("at")).collect()}
-
     # Then Spark and Python say the same Monday
     assert weeks == {moment: monday(week) for moment, week in MOMENTS.items()}
     assert {moment: label(week) for moment, week in weeks.items()} == MOMENTS
@@ -90,7 +85,6 @@ def test_a_period_holds_its_weeks(spark):
     rows = spark.createDataFrame(weeks, "n int, week date").orderBy("n")
 
     found = rows.select(*(period.holds("week") for period in periods)).collect()
-
     # Then a week that is null is held by a period without ends only
     assert [tuple(row) for row in found] == [
         (True, False, True, False),

@@ -95,7 +95,6 @@ def test_a_fleets_ratios_follow_from_its_sums(weeks, vehicles, spark):
     # Given week 10, when the fleets are rolled up
     by_week = fleet.fleet_weeks(weeks.where(WEEK10.holds("week")), vehicles)
     by_fleet = fleet.fleets(vehicles, 1)
-
     # Then 2.8 l on 40 km are 7 l per 100 km; south has filled up a vehicle that did not drive: no ratio
     rows = [
         ("north", W10, 2, 1, 2, 40_000, 3_000, 2, 2_800, 490, 40_000, 3_000 / (2 * SECONDS), 7.0, 1225.0),
@@ -103,7 +102,6 @@ def test_a_fleets_ratios_follow_from_its_sums(weeks, vehicles, spark):
     ]
     expected = spark.createDataFrame(rows, by_week.schema)
     assertDataFrameEqual(by_week, expected)
-
     # And over the period the same, since it has no other week
     assertDataFrameEqual(by_fleet, expected.drop("week"))
 
@@ -116,7 +114,6 @@ def test_a_vehicle_without_fill_ups_does_not_drive_on_nothing(spark):
         " fill_ups long, volume_ml long, cost long",
     )
     vehicles = fleet.vehicle_totals(weeks, WEEK10, asking.no_answers(spark))
-
     # When the fleet is rolled up, then it takes 6 l per 100 km, not 3
     for rolled in (fleet.fleet_weeks(weeks, vehicles), fleet.fleets(vehicles, 1)):
         assert [(row["fuelled_m"], row["l_per_100km"]) for row in rolled.collect()] == [(100_000, 6.0)]
@@ -131,10 +128,8 @@ def test_the_missing_have_their_reasons(vehicles, spark):
         ],
         asking.ANSWERS,
     )
-
     # When the missing are looked for
     missing = fleet.missing(vehicles, answers)
-
     # Then each is there once, with why
     expected = spark.createDataFrame(
         [
@@ -151,7 +146,6 @@ def test_the_missing_have_their_reasons(vehicles, spark):
 def test_a_vehicle_that_answered_and_did_not_drive_is_idle(vehicles, spark):
     # Given that all of the north answered
     said = [("north", name, "answered", None, None, None, None, None) for name in ("n1", "n2")]
-
     # When the missing are looked for, then the one that did not drive is among them, the other not
     missing = fleet.missing(vehicles, spark.createDataFrame(said, asking.ANSWERS))
     found = missing.where("fleet = 'north'").select("vehicle", "why").collect()

@@ -76,7 +76,6 @@ def test_each_finding_is_found_and_none_is_invented(world, case):
     # Given sound batches of every state, and batches with one thing wrong each
     # When they are audited
     rows = case.datasets["findings"]
-
     # Then exactly what was planted is found, once
     found = [(row["batch_id"], row["word_id"], row["kind"], row["in_flux"], row["wrong"]) for row in rows]
     assert set(found) - world.expected == set()
@@ -115,7 +114,6 @@ def test_totals_are_what_the_leaves_add_up_to(world, case):
     told = {row.batch_id: tables.ledger.status(row.batch_id, exact=True).batch for row in rows if row.totals}
     assert all(row.totals_exact or row.mode is Mode.ESTIMATED for row in told.values())
     assert len(told) > 48
-
     # When they are audited, then theirs are the ledger's, and the others have none
     assert {batch_id: dict(case.batches[batch_id]["totals"]) for batch_id in told} == {
         batch_id: row.totals for batch_id, row in told.items()
@@ -137,7 +135,6 @@ def test_totals_are_what_the_leaves_add_up_to(world, case):
 def test_done_and_missing_are_what_the_ledger_says(world, case):
     # Given the batches that nobody has spoilt, but for marks that were lost
     assert len(world.missing) > 100
-
     # When they are audited, then every range is the ledger's, and so is every count; where nobody knows which
     # items are done, there is none
     rows = world.tables.memory.batches._rows.values()
@@ -166,7 +163,6 @@ def test_the_verdict_says_what_is_worst(world, case):
             verdict = case.batches[batch_id]["verdict"]
             by_kind.setdefault(f"{kind}, in flux" if in_flux else kind, set()).add(verdict)
             spoilt.add(batch_id)
-
     # When batches are judged, then each has the verdict of its findings
     assert by_kind["stuck"] == {"stuck"}
     assert by_kind["early"] == {"early"}
@@ -182,7 +178,6 @@ def test_age_and_rate_come_from_the_row(case):
     row = next(
         row for row in case.batches.values() if (row["items"], row["state"], row["done"]) == (64, "open", 64)
     )
-
     # When it is audited, then it is a day old, and its rate is over the time in which it can have been active
     assert row["age"] == (DAY + LATER) / 1000
     assert row["rate"] == pytest.approx(64 / 100)
@@ -209,7 +204,6 @@ def test_exit_code_and_summary_say_what_the_datasets_say(world, case):
 def test_people_are_told_what_is_wrong_and_where_to_look(world, case):
     # Given batches with more findings and with fewer, when they are audited
     found = Counter(batch_id for batch_id, *_, wrong in world.expected if wrong and batch_id in case.batches)
-
     # Then the one with most comes first, and others in their order
     worst = [case.batches[one] for one in sorted(found, key=lambda one: (-found[one], one))[:5]]
     names = [f" ({row['user_key']})" if row["user_key"] else "" for row in worst]

@@ -26,7 +26,6 @@ def test_a_batch_with_most_of_the_words_is_no_single_task(spark, tmp_path):
     tables.dump()
     snapshot = tables.snapshot(spark, tmp_path)
     found = replace(snapshot, word_rows=snapshot.word_rows.repartition(8))
-
     # When batches are too many to be broadcast, and few bytes count as many
     few = {
         "spark.sql.adaptive.enabled": "true",
@@ -53,11 +52,9 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(spark, tmp_path, seed):
     batches = played(tables, random, DEEP)
     tables.dump()
     missing = {batch_id: ranges_of(tables, batch_id) for batch_id in batches}
-
     # And in some of them a finished word's mark above it is undone
     words = lost(tables, random, batches)
     assert words
-
     # When they are audited
     found = tables.snapshot(spark, tmp_path)
     with found.kept():
@@ -67,7 +64,6 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(spark, tmp_path, seed):
         ranges: dict[int, list[tuple[int, int]]] = {batch_id: [] for batch_id in batches}
         for row in found.missing(audited_batches).orderBy("batch_id", "start").collect():
             ranges[row["batch_id"]].append((row["start"], row["stop"]))
-
     # Then done and missing are the ledger's, and the findings are the losses and no others
     assert ranges == missing
     assert {row["batch_id"]: row["pending"] for row in rows} == {
@@ -86,7 +82,6 @@ def test_ten_million_words_are_audited_as_planted(spark):
     # When it is audited, what is shuffled in as many parts as in the bench
     with setting(spark, "spark.sql.shuffle.partitions", str(PARTITIONS)):
         seconds, summary, world = audited(spark, 10_000_000)
-
     # Then each is found, none is invented, and every item is counted
     assert wrongly_told(summary, world) == 0, (seconds, summary)
     assert summary["words"] > 10_000_000

@@ -85,7 +85,6 @@ def test_malformed_lines_of_csv_are_left_out(spark, any_ansi, tmp_path):
     # Given a CSV file with quoted commas and quotes, lines too short and too long, and a bad number
     file = tmp_path / "rows.csv"
     file.write_text('id,name,n\n1,"a, ""b""",5\n2,short\n3,long,6,7\n4,not a number,x\n5,,8\n')
-
     # When it is read, then the lines are left out as they came, and every line is either sent or left out
     sent, left = split(spark, Dataset(str(file), schema="id long, name string, n int"))
     assert [json.loads(one) for one in sent] == [
@@ -118,7 +117,6 @@ def test_numbers_of_csv_that_are_not_finite_are_left_out(spark, any_ansi, tmp_pa
     file.write_text("\n".join(["x,t", "1.5,a;b", ",a;b", *lines, " 2e3 ,", '"",""', "3,4,5", "nothing,b"]))
 
     sent, left = split(spark, Dataset(str(file), schema="x double, t string"))
-
     # Then their lines are left out as they came, and those that are wrong otherwise
     assert [json.loads(one) for one in sent] == [
         {"x": 1.5, "t": "a;b"},
@@ -173,12 +171,10 @@ def test_bytes_of_another_encoding_are_left_out(spark, tmp_path):
     lines = ["id,name", "1,Zoé", "2,\ufffd"]
     (tmp_path / "utf8.csv").write_text("\n".join(lines))
     (tmp_path / "mixed.csv").write_bytes(b"id,name\n3,caf\xe9\n4,Z\xc3\xbcrich\n")
-
     # When it is read as UTF-8, then that line alone is a reject
     sent, left = split(spark, Dataset(str(tmp_path), "csv"))
     assert [json.loads(one)["name"] for one in sent] == ["Zoé", "\ufffd", "Zürich"]
     assert left == [('{"id":"3","name":"caf\ufffd"}', "malformed")]
-
     # And in its own encoding it is right
     sent, _ = split(spark, Dataset(tmp_path / "mixed.csv", encoding="ISO-8859-1"), "name")
     assert sent == ["ZÃ¼rich", "café"]
@@ -196,7 +192,6 @@ def test_text_of_parquet_that_is_not_utf8_is_left_out_wherever_it_is(spark, tmp_
         "map": pa.MapArray.from_arrays(each, key, value),
     }
     pq.write_table(pa.table({"n": range(6), "text": column, **nested}), tmp_path / "rows.parquet")
-
     # When rows are sent, then the one that is text goes out, and the others say which column is not
     found = read(spark, Dataset(tmp_path / "rows.parquet")).collect()
     assert [json.loads(row["body"])["n"] for row in found if row["reason"] is None] == [5]

@@ -51,7 +51,6 @@ def test_the_rows_of_a_driver_that_died_are_not_used(spark, tmp_path):
     # Given an attempt that was written, but not counted
     (tmp_path / "rows-dead").mkdir()
     spark.range(5).withColumn(PART, F.lit(0)).write.mode("overwrite").parquet(str(tmp_path / "rows-dead"))
-
     # When the rows are staged, then they are those of the new attempt, and are not staged again
     assert_contiguous(staged(spark, tmp_path, spark.range(3)), 3)
     assert stage(spark, str(tmp_path), SOURCE, never).rows == 3
@@ -64,7 +63,6 @@ def test_of_two_drivers_the_first_to_finish_counts_for_both(spark, tmp_path):
         return spark.range(4), None
 
     faster: list[object] = []
-
     # When the other finishes, then it has the rows of the first
     assert [stage(spark, str(tmp_path), SOURCE, make)] == faster
 
@@ -80,13 +78,11 @@ def test_a_folder_belongs_to_the_data_that_it_was_made_of(spark, tmp_path):
     # Given rows of yesterday's data
     yesterday, today = ({"files": 1, "bytes": 9, "digest": digest * 64} for digest in "ab")
     first = stage(spark, str(tmp_path), SOURCE, lambda: (spark.range(3), yesterday), data=lambda: yesterday)
-
     # When there is other data at the same place, then it is not taken for the same
     with pytest.raises(
         InvalidRequest, match=r"other data at the same place: 1 files of 9 bytes \(aaaaaaaa\) then"
     ):
         stage(spark, str(tmp_path), SOURCE, never, data=lambda: today)
-
     # And data that is the same, or gone, is sent as it was staged
     for data in (yesterday, None):
         assert stage(spark, str(tmp_path), SOURCE, never, data=lambda data=data: data) == first
@@ -115,7 +111,6 @@ def test_rows_that_the_file_system_lost_are_noticed(spark, tmp_path, monkeypatch
         return counts(session, path + "-lossy", schema)
 
     monkeypatch.setattr(staging, "_counts", lossy)
-
     # When rows are staged, then that is noticed, and nothing is left that a later run would use
     with pytest.raises(ServiceUnavailable, match="lost or doubled"):
         staged(spark, tmp_path, spark.range(0, 4, 1, 1))
@@ -128,12 +123,10 @@ def test_a_row_has_the_same_ordinal_at_every_reading(spark, as_deployed, tmp_pat
     frame = spark.range(2_000).repartition(4, F.rand()).select("id", (F.col("id") % 7).alias("mod"))
     first = staged(spark, tmp_path, frame)
     before = {row["id"]: row[ORDINAL] for row in first.collect()}
-
     # When they are read again, in other partitions, by a driver that comes later
     with setting(spark, "spark.sql.files.maxPartitionBytes", "4096"):
         again = stage(spark, str(tmp_path), SOURCE, never).read(spark)
         after = {row["id"]: row[ORDINAL] for row in again.collect()}
-
     # Then every row has its ordinal
     assert after == before
     assert_contiguous(again, 2_000)

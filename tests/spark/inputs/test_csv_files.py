@@ -191,7 +191,6 @@ def test_small_files_are_looked_through_as_spark_does(spark, tmp_path, dialect, 
         (tmp_path / f"{number}.csv").write_bytes(content)
     files = find_files(spark, str(tmp_path))
     found = csv_files._inspect(spark, files, dialect)
-
     # When there are more bytes, so that tasks of Spark look through the lines
     monkeypatch.setattr(csv_files, "_FEW_BYTES", 0)
     assert csv_files._inspect(spark, files, dialect) == found

@@ -23,7 +23,6 @@ def test_in_csv_it_is_refused_since_spark_would_shift_the_columns(spark, tmp_pat
     told = "the column Day is in the header of .*x.csv and in the names of its folders"
     with pytest.raises(InvalidRequest, match=told):
         open_input(spark, Dataset(str(tmp_path), "csv"), fields=["item"])
-
     # And that folder by its path is read, whose own name is no column
     rows = open_input(spark, Dataset(str(tmp_path / "Day=3"), "csv"), fields=["item"]).rows
     assert [(row["day"], row["item"]) for row in rows.collect()] == [("5", "a")]

@@ -69,7 +69,6 @@ def test_folders_of_another_machine_are_looked_at_side_by_side(spark, delta, mon
         return look(self, folder)
 
     monkeypatch.setattr(_Look, "at", met)
-
     # When a folder of a table is read, then they meet, and the table is found
     with pytest.raises(InvalidRequest, match="t is a table of Delta, whose files also hold rows"):
         opened(spark, delta / "day=1", "parquet")
@@ -97,7 +96,6 @@ def test_a_real_table_of_which_a_row_was_deleted_is_not_read_as_files(spark, nam
         file for file in table.rglob("*.parquet") if "deleted" in pq.read_table(file)["item"].to_pylist()
     ]
     assert len(files) == 1
-
     # When the folder, all files in it, or the file with that row are read as Parquet or as they are,
     # then the error says how to read the table
     for path in (table, f"{table}/*", files[0]):
@@ -106,7 +104,6 @@ def test_a_real_table_of_which_a_row_was_deleted_is_not_read_as_files(spark, nam
                 continue  # without a format, it is the table that is read
             with pytest.raises(InvalidRequest, match=f"is a table of {kind}.*--format {kind.lower()}"):
                 opened(spark, path, format_)
-
     # And the folder alone is read as the table, for which this session lacks the package
     assert table_at(spark, str(table)) == TableFolder(str(table), kind)
     with pytest.raises(InvalidRequest, match=rf"{name}.*\. Start Spark with the package"):

@@ -88,7 +88,6 @@ def test_a_dataset_in_a_folder_that_is_replaced_is_refused(spark, tmp_path, path
     path, folder = (
         one.format(root=tmp_path) if "{root}" in one else f"{tmp_path}/{one}" for one in (path, folder)
     )
-
     # When it is a dataset, or a part of one, then it is not replaced by what the job makes of it
     with pytest.raises(InvalidRequest, match=r"which this job replaces; name another folder with --work"):
         open_input(spark, Dataset(path), fields=FIELDS, replaced={folder: "--work"})

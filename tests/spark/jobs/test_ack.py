@@ -34,10 +34,8 @@ def test_a_dataset_that_the_job_would_replace_is_refused_and_stays(tmp_path, cap
     for name in ("rejects", "merged", "pages"):
         parquet(work / name / "part-0.parquet", item=["x"])
     before = sorted(work.rglob("*"))
-
     # When that is to be acknowledged, with the same work folder
     code = JOB.main(["--input", f"{work}/{input_}", "--work", str(work), *more])
-
     # Then the job says which folder is in the way, and nothing is lost
     assert code == FAILED
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -70,7 +68,6 @@ def test_files_that_only_spark_can_read_are_left_to_spark(spark, tmp_path, capsy
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{parquet_files.__name__}.{refused}", refuse)
         left = _parquet_files(spark, opened, ["item"])
-
     # Then Spark reads them, and the job says so once
     assert left is None
     (told,) = capsys.readouterr().err.splitlines()

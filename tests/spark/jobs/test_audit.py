@@ -30,7 +30,6 @@ def test_rows_that_were_read_are_not_kept_where_results_are(spark, tmp_path, cap
     # Given a folder for what was read that is in one of the results
     batches, words = Tables().export(tmp_path)
     output = tmp_path / "audit"
-
     # When an audit is to write there, then it writes nothing
     folders = [f"--output={output}", f"--snapshot={output}/findings/rows"]
     code = JOB.main([f"--batches-export={batches}", f"--words-export={words}", *folders])
@@ -74,12 +73,10 @@ def test_a_damaged_export_ends_with_3(spark, tmp_path, capsys, damage, says):
             summary.write_text(summary.read_text().replace("FULL_EXPORT", "INCREMENTAL_EXPORT"))
         case "another's file":
             files.write_text(files.read_text().replace("AWSDynamoDB/", "AWSDynamoDB/0"))
-
     # When the job is run
     code = JOB.main(
         [f"--batches-export={batches}", f"--words-export={words}", f"--output={tmp_path / 'audit'}"]
     )
-
     # Then it has not judged anything, and says why
     answer = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (code, answer["ok"], answer["error"]) == (3, False, "export-damaged")

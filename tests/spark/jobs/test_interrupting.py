@@ -43,11 +43,9 @@ def test_a_job_says_that_it_was_interrupted(tmp_path):
                 running.kill()
                 pytest.fail(f"it did not begin: {running.communicate()[1]}")
             time.sleep(0.1)
-
         # When somebody presses Ctrl-C
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
-
     # Then it ends at once, and neither Java nor Python shows where it was
     summary = json.loads(out.splitlines()[-1])
     assert (running.returncode, summary["error"]) == (INTERRUPTED, "interrupted")

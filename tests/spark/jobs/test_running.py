@@ -34,7 +34,6 @@ def test_the_summary_has_the_root_cause(spark, capsys, tmp_path):
 
     # When it is run
     assert job(read).main([]) == FAILED
-
     # Then the summary and the last line on standard error say why, and not where
     told = capsys.readouterr()
     detail = json.loads(told.out.splitlines()[-1])["detail"]
@@ -47,10 +46,8 @@ def test_the_summary_of_a_job_that_ran_to_its_end_is_in_its_folder(spark, capsys
     # Given a job with a folder, that leaves rows out
     counts = {"ok": True, "rows": 9, "rejects": {"null": 2, "malformed": 1}, "batch_id": 7}
     made = Job("a-job", "does", lambda one: one.add_argument("--out"), lambda *_: counts, output="out")
-
     # When it is run
     made.main(["--out", f"{tmp_path}/a b"])
-
     # Then its summary says first what was left out, in its folder as well, and people are told
     told = capsys.readouterr()
     line = told.out.splitlines()[-1]

@@ -42,7 +42,6 @@ def test_a_folder_with_anything_else_stays_as_it_is(spark, tmp_path):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("mine")
         before = sorted(folder.rglob("*"))
-
         # When a dataset is to replace one, then nothing is deleted, and the error names what is in the way
         told = f": {name.partition('/')[0]} is in it. It was left as it is"
         with pytest.raises(InvalidRequest, match=told):

@@ -52,7 +52,6 @@ def test_of_writers_at_the_same_time_one_writes_a_file_that_should_stay(folder, 
 
     if not links:
         monkeypatch.setattr(os, "link", refuse)
-
     # When writers come at the same time, or one after the other, then one of them writes
     with ThreadPoolExecutor(4 if links else 1) as pool:
         texts = [f"text {number}" for number in range(8)]
@@ -75,7 +74,6 @@ def test_a_driver_that_dies_when_it_names_a_file_leaves_it_whole_or_missing(fold
         dying.setattr(os, "link", die)
         with pytest.raises(KeyboardInterrupt):
             folder.write("note", "first", replace=False)
-
     # Then the next one finds a whole file, or none
     assert folder.read("note") == (None if before else "first")
     assert folder.write("note", "second", replace=False) is before
@@ -177,7 +175,6 @@ def test_a_session_that_is_running_keeps_its_settings(spark):
         # When it is asked for, then it is as it was
         assert session("mine", {other: "true"}).conf.get(zone) == "America/New_York"
         assert spark.conf.get(other) == "false"
-
         # And a job has its own settings for as long as it runs, although it fails
         found = []
 

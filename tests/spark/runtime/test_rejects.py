@@ -40,10 +40,8 @@ def test_no_rejects_are_written_as_an_empty_dataset_is(spark, tmp_path):
     # Given rejects of an earlier run
     folder = f"{tmp_path}/rejects"
     write_rejects(spark.createDataFrame([("x", Reason.NULL.value, None)], SCHEMA), folder)
-
     # When this run has none
     assert write_rejects(spark.createDataFrame([], SCHEMA), folder, {}) == {}
-
     # Then a dataset without rows is there, of the same columns
     written = spark.read.parquet(folder)
     assert written.count() == 0
@@ -62,7 +60,6 @@ def test_too_many_rejects_say_why(spark, tmp_path):
         ("K\ufffdse", Reason.MALFORMED.value, "other bytes"),
     ]
     counted = write_rejects(spark.createDataFrame(rows, SCHEMA), folder)
-
     # When all rows are rejects, then the error counts the reasons, shows the commonest that is not harmless,
     # and has better advice than a higher limit
     with pytest.raises(TooManyRejects) as refused:
@@ -73,7 +70,6 @@ def test_too_many_rejects_say_why(spark, tmp_path):
     assert "The commonest (2): malformed, other bytes; for example 'K\ufffdse'. Name the encoding" in told
     assert told.endswith(f"All are in {folder}; look at them and mend the rows")
     assert (refused.value.rejects, refused.value.rows) == (counted, 3)
-
     # And when more rows are left, then a higher limit is a way, too
     with pytest.raises(TooManyRejects, match=r"at most 2 may be: .*or raise max_rejects"):
         RejectLimit(count=2).check(counted, 50, folder, spark)

@@ -190,7 +190,6 @@ def test_a_cause_is_measured_in_bytes_and_is_json_however_long_the_metadata_is()
     escaped = {**DETAIL, "metadata": {str(n): "\x01" * 400 for n in range(16)}}
     for detail in (wide, escaped):
         short = cause(ChannelNotice(LATE.event._replace(detail=detail), succeeded=False))
-
         # Then what is left fits, and can be read
         assert len(short.encode()) <= MAX_CAUSE
         told = json.loads(short)

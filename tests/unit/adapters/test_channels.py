@@ -75,7 +75,6 @@ def test_a_queue_whose_tag_is_not_seen_yet_is_looked_at_once_more():
 
         assert SqsChannels(lambda: client, backoff=Backoff(sleep=waits.append)).resolve(MISSING) == MISSING
         assert waits == [1.0]
-
         # When somebody looks at a queue that was found before, Then one refusal is enough
         stubber.add_response("list_queue_tags", {})
         with pytest.raises(ChannelRefused):
@@ -101,10 +100,8 @@ def test_messages_go_to_their_queues_with_their_attributes(sqs):
         Outgoing(one if n % 2 else two, f"{n}" + "x" * (60_000 if n < 8 else 0), {"kind": "trip", "none": ""})
         for n in range(30)
     ]
-
     # When they are sent
     refused = channels(sqs).send(messages)
-
     # Then each is there, and an empty attribute is left out
     assert refused == [None] * 30
     assert sorted(m["Body"] for m in received(sqs, one)) == sorted(m.body for m in messages[1::2])

@@ -63,10 +63,8 @@ def test_a_url_names_the_host_of_its_region_which_does_not_redirect(monkeypatch,
     monkeypatch.setenv("AWS_DEFAULT_REGION", region)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     claims = S3Claims(lambda: BUCKET, FixedClock())
-
     # When it signs URLs
     urls = [claims.download("8/0/a"), claims.upload("8/0/a", size=1, content_type="text/plain").url]
-
     # Then both are for that region's host
     assert [urlsplit(url).hostname for url in urls] == [host, host]
 

@@ -153,11 +153,9 @@ def test_a_queue_is_looked_at_once_for_all_diagnoses_of_some_seconds(aws):
     clock = FixedClock()
     inspection = aws.inspection(clock)
     first = inspection.look([URL])
-
     # When more batches that were sent to it are diagnosed
     clock.advance(FRESH_MS - 1)
     again = inspection.look([URL])
-
     # Then nobody is asked; a little later, its figures are read anew
     assert again == first
     assert len(aws.asked) == 4

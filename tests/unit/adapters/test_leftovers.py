@@ -75,10 +75,8 @@ def test_queues_of_buffers_go_but_not_those_of_a_deployment_whose_prefix_begins_
         policy = {"deadLetterTargetArn": dead, "maxReceiveCount": 10}
         sqs.create_queue(QueueName=name, Attributes={"RedrivePolicy": json.dumps(policy)})
     sqs.create_queue(QueueName="shop-buffer-of-a-user")
-
     # When shop is deleted
     assert leftovers.delete_queues("shop-buffer-", ours) == 1
-
     # Then the queues of others are there
     left = {url.rpartition("/")[2] for url in sqs.list_queues()["QueueUrls"]}
     assert left == {"ours", "theirs", "shop-buffer-b-buffer-a", "shop-buffer-of-a-user"}

@@ -84,10 +84,8 @@ def test_a_message_is_copied_with_its_attributes(world, attribute):
     # Given a message with an attribute
     message = world.send("body", {"name": attribute})
     other = world.store.create("other", {}, {})
-
     # When it is sent to another queue
     world.received.send_to(other.url, message)
-
     # Then it arrives there as it was
     (held,) = other.receive(1, None)
     assert (held.body, held.attributes) == ("body", {"name": attribute})

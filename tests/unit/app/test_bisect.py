@@ -51,7 +51,6 @@ def test_a_refused_item_fails_alone_after_few_calls(error):
     call = Call(lambda item: error(f"item {item}") if item in (17, 501) else None)
 
     failed = bisect(range(1_000), call)
-
     # Then the two fail with errors of their own, and all others went through once
     assert [(list(one.items), str(one.error), one.refused) for one in failed] == [
         ([17], "item 17", True),

@@ -60,7 +60,6 @@ def test_another_message_of_the_same_item_does_not_overwrite_the_first(world):
     batch, (group,) = world.batch(3)
     for letter in "aba":
         world.fresh().mark([Failure(group[1], "torn", KeptMessage(letter * 9_000))]).whole()
-
     # Then there is an object for each message, and the failure has its last one
     assert len(world.memory.claims.objects) == 2
     assert world.ledger.failure(batch.batch_id, 1).message == KeptMessage("a" * 9_000)
@@ -72,7 +71,6 @@ def test_without_a_bucket_a_row_keeps_what_it_can(world, monkeypatch, error):
     refuse(world, monkeypatch, error)
     batch, (group,) = world.batch(3)
     message = KeptMessage("x" * (MAX_KEPT_IN_ROW - AROUND))
-
     # When items fail with messages as large as a row takes
     world.ledger.mark([Failure(group[n], "torn", message) for n in range(2)]).whole()
 
@@ -145,7 +143,6 @@ def test_of_two_failures_of_one_item_at_once_the_first_note_stays(world):
     )
 
     world.ledger.mark([Failure(group[1], "first", KeptMessage("body"))]).whole()
-
     # Then the note that was there stays, and the message
     found = world.ledger.failure(batch.batch_id, 1)
     assert (found.failure.reason, found.message) == ("second", KeptMessage("body"))
@@ -186,7 +183,6 @@ def test_a_failure_that_is_noted_late_does_not_hide_a_later_one(world):
     world.at("parts.update_failures", "before", meanwhile)
 
     world.fresh().mark([Failure(group[1], "late", KeptMessage("body"))]).whole()
-
     # Then the item is held for its last failure, with its message
     found = world.fresh().failure(batch.batch_id, 1)
     assert world.happened
@@ -210,7 +206,6 @@ def test_rows_and_objects_go_page_by_page(world, monkeypatch):
 
     for _ in range(2):  # a repeat does no harm
         failures.forget(world.ports, world.ports.batches.read([batch_id])[batch_id])
-
     # Then no message is left, and the notes are
     assert world.memory.claims.objects == {}
     assert world.ports.parts.messages(batch_id, range(8)) == {}

@@ -145,7 +145,6 @@ class TestIdle:
         world.at("batches.touch", "before", lambda: world.ack(frame, 0))
 
         assert world.idle(frame) is None
-
         # Then the row has the receiver's activity, and the next stall is asked for again
         assert world.happened
         assert not is_marked(world.row(frame))
@@ -210,7 +209,6 @@ def test_a_frame_whose_channel_fails_harms_no_other_batch(world):
     first = world.fresh().reap(report=lambda batch_id, _: failed.append(batch_id))
     world.clock.advance(5 * STALE)
     second = world.fresh().reap()
-
     # Then the others end, and so does the frame; what went wrong is reported
     assert (first.orphaned, first.failed, failed) == (20, 1, [frame.batch_id])
     assert {world.row(batch).state for batch in idle} == {State.ORPHANED}

@@ -151,7 +151,6 @@ def test_no_two_deployments_send_an_event_of_the_same_id():
     for namespace, old, new in memory.directory.changes:
         if namespace == "topic/cars":
             services.directory.announce("cars", old, new)
-
     # Then their ids begin with the place
     assert stall is not None
     ids = [event.id for event in (*memory.events.published, stall)]

@@ -126,7 +126,6 @@ class TestExpire:
     def test_ends_live_batches_that_were_idle_and_says_how_many(self, run, tracker, group):
         # Given an open batch of ten items, without activity from now on
         since = encode_time(time.time_ns() // 1_000_000 + 3_600_000)
-
         # Then it is ended if it was idle since then, and not if it had to be idle for days
         assert run("expire", "open", "--idle-since", "7d", "--yes").stdout.strip() == "batches: 0, items: 0"
         assert run("expire", "open", "--idle-since", since, "-y").stdout.strip() == "batches: 1, items: 10"

@@ -35,7 +35,6 @@ def test_a_scatter_from_start_to_its_replies(run, memory, tracker):
 
     first, _ = memory.channels.queues[QUEUE]
     tracker.scatters.reply(first.attributes[names.ITEM_ATTRIBUTE], {"km": 12})
-
     # Then it is shown, and the other is missing
     shown = run("scatter", "show", batch, "--json").document
     assert (shown["recipients"], shown["received"], shown["missing"], shown["ready"]) == (2, 1, 1, False)
@@ -66,7 +65,6 @@ def test_a_frame_from_open_to_complete(run):
     assert [line.split()[0] for line in claimed] == ["claimed", "claimed"]
     assert run("frame", "claim", frame, 0).stdout.startswith("leased ")
     run("ack", *items)
-
     # Then the third is missing, until it is done
     assert run("frame", "status", frame).stdout.splitlines() == ["closed, 3 envelopes", "missing 1..2"]
     run("ack", run("frame", "claim", frame, 1, "--json").document["claims"][0]["item"])
@@ -87,14 +85,12 @@ def test_work_goes_through_a_buffer(run):
     assert len(set(items)) == 3
     full = run("buffer", "put", "jobs", "d", "--no-wait")
     assert (full.exit_code, "3 items pending of at most 3" in full.stderr) == (ExitCode.REFUSED, True)
-
     # When two are taken, and one of them is done
     lines = run("buffer", "take", "jobs", "--most", 2, "--wait", 0).stdout.splitlines()
     receipt, payload = lines[0].split(" ")
     assert payload == "a\t1"
     assert run("buffer", "done", "jobs", receipt).stdout.strip() == "1 done, 0 late"
     assert run("buffer", "done", "jobs", receipt).stdout.strip() == "0 done, 1 late"
-
     # Then status says so, for people and for machines
     status = run("buffer", "status", "jobs").stdout.strip()
     assert status == "2 of 3 slots in use: 1 waiting, 1 taken"

@@ -193,7 +193,6 @@ def test_a_value_that_python_cannot_hold_makes_its_row_malformed():
     times = pa.array([0, 9_400_000_000_000_000, 1], pa.timestamp("ms"))
     file = io.BytesIO()
     parquet.write_table(pa.table({"at": times}), file)
-
     # Then only its row is left out
     found, malformed = read(file.getvalue(), RowFormat.PARQUET)
     assert [json.loads(body)["at"][:4] for body in found] == ["1970", "1970"]

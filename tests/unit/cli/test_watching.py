@@ -67,7 +67,6 @@ class TestAll:
             return real(batch, **options)
 
         monkeypatch.setattr(tracker, "status", status)
-
         # When the key is followed, then to the end of both
         found = follow_all(session, [], user_key="night", every=0.01)
         assert [one.batch.batch_id for one in found] == [first, opened[0]]

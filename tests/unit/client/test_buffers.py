@@ -43,7 +43,6 @@ def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers):
     producer.put("a")
 
     accepted = producer.put("b")
-
     # Then it waited no less than it was asked to, and longer each time
     assert accepted.outcome is PutOutcome.WAITING
     assert waits == [1, 1, pytest.approx(1.8)]

@@ -127,14 +127,12 @@ def test_a_batch_whose_end_is_in_doubt_is_asked_about_once(gone):
     ended = EndedBatches(lambda: now)
     ended.learn([ItemRange("7:g")], told(Receipt(7, "", State.COMPLETE, complete=True, ranged=1)))
     assert ended.of(7).doubtful
-
     # When it turns out that it was removed, or no answer comes
     if gone:
         ended.gone(7)
     else:
         ended.silent(7)
     now = 12.5
-
     # Then it has ended, or is believed to live for a while
     assert not ended.of(7).doubtful
     assert (ended.of(7).ended, ended.of(7).answered) == ((True, None) if gone else (False, 10.0))
@@ -195,7 +193,6 @@ def test_a_warm_consumer_does_at_most_one_of_fifty_that_remain(service, work, fi
     service.tracker.cancel(batch_id)
     while consumer.poll():
         pass
-
     # Then it does one more, which tells it, and deletes the others
     assert len(work.done) <= 11
     assert (consumer.skipped, consumer.poll()) == (60 - len(work.done), 0)
@@ -218,7 +215,6 @@ def test_look_reads_before_the_first_message_once_in_30_seconds(service, queue_u
     service.on_call = lambda call, moment: reads.append(call) if moment == "before" else None
     consumer.poll()
     assert reads.count("batches.read") <= 2  # one look, and that of the function behind the ack queue
-
     # When the batch ends, and 30 seconds later
     service.tracker.cancel(batch_id)
     service.advance(timedelta(seconds=31))
@@ -334,7 +330,6 @@ def test_an_estimated_batch_that_is_complete_early_loses_no_work(service, queue_
 
     while consumer.poll():
         service.advance(timedelta(seconds=5))
-
     # Then each message was handled all the same
     assert (sorted(map(int, work.done)), consumer.skipped) == (list(range(30)), 0)
 

@@ -139,7 +139,6 @@ def test_an_addition_without_a_key_whose_answer_was_lost_leaves_its_caller_in_do
     # Given a store that is cut off after it has added
     batch = tracker.open()
     memory.accesses._on_call = Fault("batches.allocate_once", "after", times=2)
-
     # When items are added, then a repeat would add others, unless the caller has a key
     with pytest.raises(OutcomeUnknown, match="3 items may have been added"):
         tracker.add(batch.batch_id, 3)

@@ -140,7 +140,6 @@ def test_the_profile_comes_before_the_names_of_another_stack(monkeypatch, tmp_pa
     local_stack.write(tmp_path, STACK)
     monkeypatch.chdir(tmp_path)
     other = {"FANIN_API_URL": "https://api.test", "HOME": "/home/me"}
-
     # When the profile names the local stack, then it counts; without the profile the other one does
     assert profiled({**other, "FANIN_PROFILE": "local"}) == {
         **other,
@@ -170,7 +169,6 @@ def test_no_service_of_the_profile_is_where_the_environment_has_it(monkeypatch, 
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     for name, value in elsewhere.items():
         monkeypatch.setenv(name, value)
-
     # When a process takes over the variables of the profile, as the tasks of a job do
     for name, value in profiled({**elsewhere, "FANIN_PROFILE": "local"}).items():
         monkeypatch.setenv(name, value)

@@ -219,11 +219,9 @@ class TestAcks:
         names = [f"{place}{'x' * 31}" for place in "abcd"]
         group = tracker.add(tracker.open(totals=names).batch_id, 6_000)
         values = dict.fromkeys(names, -MAX_VALUE)
-
         # When they are acknowledged, and others fail
         [receipt] = tracker.ack(Done(item, values) for item in group[:5_000])
         tracker.fail(Failure(item, "torn", totals=values) for item in group[5_000:])
-
         # Then every request is one that the API takes, and every item is marked
         assert len(requests()) > 2
         assert max(len(compact(MARKS.encode(marks))) for marks in requests()) <= MAX_BODY
@@ -245,7 +243,6 @@ def test_what_was_not_sent_behind_an_answer_that_was_lost_may_be_sent_again(trac
     ledger.mark = lambda marks: next(answers)
 
     marked = tracker.mark(f"7:g:{n}" for n in range(MAX_MARKS + 1))
-
     # Then those are left, and not in doubt
     assert {place: type(why) for place, why in marked.left.items()} == {
         0: OutcomeUnknown,

@@ -64,7 +64,6 @@ def test_batches_of_a_user_key_are_followed_over_pages(tracker, memory, monkeypa
         if n % 2:
             tracker.cancel(opened[-1])
     tracker.open(user_key="weekly")
-
     # Then all are there, or those in the state, and the newest is the first
     newest = opened[::-1]
     assert [batch.batch_id for batch in tracker.iter_batches(user_key="nightly")] == newest
@@ -93,7 +92,6 @@ def test_wait_looks_more_and_more_rarely_and_gives_up_at_its_time():
 
     with pytest.raises(TimeoutError, match=r"still open after 20\.0 s"):
         tracker.wait(batch_id, timedelta(seconds=20))
-
     # Then each wait was twice as long as the one before, up to five seconds, and the last one is cut short
     assert clock.slept == [0.25, 0.5, 1, 2, 4, 5, 5, 2.25]
 

@@ -78,11 +78,9 @@ def test_a_closed_batch_is_looked_at_after_a_quarter_of_an_hour_then_twice_as_la
     # Given a batch that was closed some minutes ago, and is not idle for days
     now = NOW + minutes * 60_000
     closed = replace(BATCH, state=State.CLOSED, closed_at=NOW, closed_idle_ttl=7 * 86_400)
-
     # Then the reaper looks again as many minutes later, and a quarter of an hour later at least
     assert closed.look_at(now) == now + after * 60_000
     assert FIRST_LOOK == 15 * 60_000
-
     # And a row that does not say when that was counts as just closed
     assert replace(closed, closed_at=None).look_at(now) == now + FIRST_LOOK
 

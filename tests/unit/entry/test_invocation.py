@@ -33,12 +33,10 @@ def test_the_longest_attempt_that_a_client_of_the_tables_begins_ends_before_the_
     for name in ("AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     connection = wiring.connect_tables()
-
     # Then an attempt of theirs takes less than what is reserved, and leaves time to answer
     for client in (connection.client, connection.once):
         config = client.meta.config
         assert config.connect_timeout + config.read_timeout + ANSWER <= REQUEST_RESERVE
-
     # And they begin none in that time
     now = [0.0]
     monkeypatch.setattr(INVOCATION, "_now", lambda: now[0])

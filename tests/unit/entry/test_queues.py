@@ -86,10 +86,8 @@ def group(ledger: LedgerService, batch: Batch) -> Group:
 def test_a_window_of_messages_is_one_write_for_each_word(ledger, memory, group):
     # Given 64 messages of one item each, all of one word
     before = memory.accesses.writes["words.clear"]
-
     # When they are acknowledged in one window
     assert acknowledged(event(*(of(item) for item in group)), ledger) == []
-
     # Then the word was written once, and its parent once
     assert ledger.status(group.batch_id, exact=True).done_min == 64
     assert memory.accesses.writes["words.clear"] - before <= 2
@@ -319,7 +317,6 @@ class TestEstimated:
 
         body = of(named(group), named(estimated))
         assert acknowledged(event(body, of(group[1])), ledger, parked) == []
-
         # Then the count was made once, and waits alone for a person; the rest is marked
         assert parked == [("m0", of(named(estimated)))]
         assert self.counted(ledger, estimated) == 1
@@ -387,11 +384,9 @@ def test_a_dead_letter_fails_its_item_and_the_batch_ends(ledger, batch):
     group = ledger.add(batch.batch_id, 2)
     ledger.close(batch.batch_id)
     ledger.mark([group[0]]).whole()
-
     # When the message of the last dies
     dead = {"Records": [letter(group[1], "d1")]}
     assert dead_lettered(dead, ledger) == []
-
     # Then its item has failed, and the batch is complete
     assert ledger.status(batch.batch_id).batch.state is State.COMPLETE
     (failure,) = ledger.failures(batch.batch_id).failures
@@ -464,7 +459,6 @@ def test_the_dead_letter_of_a_buffer_frees_its_slot_and_is_kept(ledger, memory, 
 
     handled = fail_dead_letters([mine, later, other], ledger, kept_from=arn)
     answer = respond(handled, parked.append, lambda _: None, keep=[mine, later])
-
     # Then the buffer's message is kept, once its slot is free
     assert parked == [mine]
     assert failed(answer) == ["d64"]
@@ -517,7 +511,6 @@ def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(ledger,
         last_attempts=lambda _: last,
         sent_queues=noted,
     )
-
     # Then notes were asked about the third only, and its message can be sent back
     assert asked == [[group[2]]]
     found = ledger.failures(batch.batch_id).failures

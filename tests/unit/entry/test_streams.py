@@ -72,7 +72,6 @@ def test_a_record_that_cannot_be_handled_is_parked_and_the_others_go_on():
     event = {"Records": [record(None, name=name) for name in ("e1", "bad", "e3")]}
 
     answer = streams.consume(event, act, parked.append)
-
     # Then the stream goes on, and the poison waits in the retry queue
     assert answer == {"batchItemFailures": []}
     assert seen == ["e1", "e3"]
@@ -146,7 +145,6 @@ def test_a_record_comes_back_from_the_retry_queue():
     }
 
     answer = streams.consume(event, act, parked.append)
-
     # Then the bad ones are reported to the queue, which counts how often it has tried
     assert seen == ["7/0/1"]
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m2"}, {"itemIdentifier": "m3"}]}

@@ -51,7 +51,6 @@ def test_each_message_goes_where_it_belongs(measured):
     park, postpone, put_back = Calls(), Calls(), Calls()
 
     answer = respond(handled, park, postpone, put_back)
-
     # Then the queue returns those that come again as they are, and delays only those that overload left
     assert again(answer) == ["busy", "defect"]
     assert [parked["messageId"] for (parked,) in park] == ["poison"]

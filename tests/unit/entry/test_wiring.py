@@ -44,7 +44,6 @@ def test_whoever_calls_what_is_not_configured_learns_which_variable_is_missing(m
     # Given a process with tables and a region only
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     ports = wiring.connect(Settings(TABLES))
-
     # When it calls something else, then the error names the setting
     with pytest.raises(NotConfigured, match=variable):
         call(ports)

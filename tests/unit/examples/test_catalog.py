@@ -64,7 +64,6 @@ def test_what_is_malformed_can_be_left_out(column, value, left_out):
 def test_every_real_row_is_good_and_every_spoilt_one_is_not():
     # Given the whole catalog
     catalog = Catalog.load(None)
-
     # When all its rows are parsed
     refused = []
     for number, row in enumerate(catalog.rows):
@@ -73,7 +72,6 @@ def test_every_real_row_is_good_and_every_spoilt_one_is_not():
         except Malformed:
             refused.append(number)
             assert parse_what_is_there(row, f"row-{number}")["name"]
-
     # Then just the spoilt ones are refused, and none of them is sent twice
     assert refused == list(range(0, len(catalog.rows), SPOILT_EVERY))
     assert len(refused) == catalog.spoilt

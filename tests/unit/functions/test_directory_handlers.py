@@ -59,10 +59,8 @@ def test_directory(services, memory, retries, capsys):
     memory.rules.patterns.clear()
     records = [streamed(*change) for change in memory.directory.changes]
     poison = {"eventID": "bad", "eventSource": "aws:dynamodb", "dynamodb": {}}
-
     # When the function gets it
     answer = load("directory").handler({"Records": [*records, poison]}, CONTEXT)
-
     # Then there is one event, the rule exists, and the malformed record is parked
     assert answer == {"batchItemFailures": []}
     assert [event.detail_type for event in memory.events.published] == [names.INSTANCE_REGISTERED]
@@ -109,16 +107,13 @@ def test_router(services, memory, unrouted, capsys):
     services.directory.register(Register("cars", "a", "q1"))
     services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
     handler = load("router").handler
-
     # When the rule of the route brings an event, and the rule of all events the same one
     handler({"route": "orders", "event": EVENT}, CONTEXT)
     assert metrics(capsys) == {names.METRIC_ROUTED: [1.0]}
     handler(EVENT, CONTEXT)
-
     # Then it is sent once
     assert len(memory.channels.queues["q1"]) == 1
     assert not unrouted.sent
-
     # And an event that matches no route, or that no queue takes, is kept unchanged
     stray = {**EVENT, "source": "other"}
     handler(stray, CONTEXT)

@@ -80,10 +80,8 @@ def test_dead_letters(ledger, set_aside, monkeypatch, capsys):
     # Given a dead message of an item, and one that is large, not ASCII, and has no item
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 1)
     large = letter(None, "d2") | {"body": "é" * 100_000}
-
     # When the function gets them
     answer = load("dead_letters").handler({"Records": [letter(group[0], "d1"), large]}, CONTEXT)
-
     # Then the item failed with its message, and the other message is parked as it is
     assert ledger.failure(group.batch_id, 0).message == KeptMessage("private")
     assert answer == {"batchItemFailures": []}
@@ -102,10 +100,8 @@ def test_notifier(ledger, memory, retries, capsys):
             record({"state": {"S": "complete"}}),
         ]
     }
-
     # When the stream brings them
     answer = load("notifier").handler(event, CONTEXT)
-
     # Then one event is published, and the malformed record is parked
     assert answer == {"batchItemFailures": []}
     assert [published.id for published in memory.events.published] == [f"{batch.batch_id}.complete"]
@@ -123,12 +119,10 @@ def test_ends_are_announced_before_removed_batches_are_forgotten(ledger, memory,
     announced: list[int] = []
     monkeypatch.setattr(wiring, "ports", lambda: ledger.ports)
     monkeypatch.setattr(handler, "forget", lambda *_: announced.append(len(memory.events.published)))
-
     # When the stream brings both, with a malformed record between them
     malformed = record({"state": {"S": "complete"}})
     event = {"Records": [record(image(gone), image(batch)), malformed, record(image(batch))]}
     handler.handler(event, CONTEXT)
-
     # Then the end comes first, and no record is left out
     assert announced == [1]
     assert len(retries.sent) == 1
@@ -142,11 +136,9 @@ def test_settler(ledger, memory, retries):
     keys = [WordKey(batch.batch_id, 0, number) for number in (0, 1)]
     memory.words.clear([Clear(key, (1 << 64) - 1, batch.expires_at) for key in keys])
     assert ledger.status(batch.batch_id).batch.state is State.CLOSED
-
     # When the stream of words delivers them, with a malformed record
     event = {"Records": [word(rows.word_id(key), "0") for key in keys] + [word("x/y", "0")]}
     answer = load("settler").handler(event, CONTEXT)
-
     # Then the batch is complete
     assert answer == {"batchItemFailures": []}
     assert ledger.status(batch.batch_id).batch.state is State.COMPLETE
@@ -171,12 +163,10 @@ def test_reaper(ledger, memory, capsys):
     ledger.add(waiting, 1)
     ledger.close(waiting)
     memory.clock.advance(120_000)
-
     # When the reaper comes twice
     first = load("reaper").handler({}, CONTEXT)
     written = metrics(capsys)
     load("reaper").handler({}, CONTEXT)
-
     # Then both are orphaned, the metric of the alarm counts those that were closed, and nothing is written
     # of what did not happen
     assert (first["orphaned"], first["stuck"]) == (2, 1)

@@ -27,7 +27,6 @@ def test_archive_has_the_same_bytes_for_the_same_content(tmp_path):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(name)
     (tmp_path / "two" / "a.py").touch()
-
     # Then their archives are equal, and hold the files
     first, second = archive(tmp_path / "one"), archive(tmp_path / "two")
     assert first == second

@@ -150,7 +150,6 @@ class TestUp:
         monkeypatch.setattr(stack, "CHECKOUT", checkout)
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         monkeypatch.chdir(outside)
-
         # Then a stack is found while it is up, but none that has a root of its own
         up(tmp_path / "of a test")
         assert local_stack.remembered() == []

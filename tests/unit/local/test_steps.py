@@ -32,11 +32,9 @@ def test_each_step_has_a_number_dots_and_its_time(monkeypatch):
     # Given steps that beat quickly
     monkeypatch.setattr(steps, "BEAT_SECONDS", 0.001)
     out = Beats()
-
     # When a step takes longer than two beats, one shows by itself how far it is, and the last one breaks off
     with pytest.raises(KeyboardInterrupt):
         interrupted(out)
-
     # Then
     said = out.getvalue()
     assert re.fullmatch(

@@ -84,7 +84,6 @@ def test_failure_says_what_the_app_said_and_runs_again(app, out):
     app.write_text("raise SystemExit('setting lifetime is -1')")
     with pytest.raises(LocalStackFailed, match="setting lifetime is -1"):
         run(app, out)
-
     # And once mended, what was there is not taken for the result of the broken one
     app.write_text(APP)
     assert run(app, out)
@@ -110,12 +109,10 @@ def test_an_interruption_ends_all_that_runs_and_half_an_asset_is_not_taken_for_t
         patch.setattr(subprocess.Popen, "communicate", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(app, out)
-
     # Then nothing of it runs any more
     for pid in (out / "pids").read_text().split():
         while state(pid).strip("Z+"):
             time.sleep(0.01)
-
     # And the next run begins anew
     app.write_text(APP)
     assert run(app, out)

@@ -119,11 +119,9 @@ def test_a_message_sent_while_a_mapping_deletes_is_kept(sqs):
     # Given a sender that has the list of messages in hand
     sqs.queues["q"] = {"messages": [{"body": n, "receipt_handle": f"r{n}"} for n in range(4)]}
     in_hand = sqs.queues["q"]["messages"]
-
     # When a mapping deletes what its function handled, and then the sender appends
     sqs._delete_messages_for_esm("q", {"r0", "r2", "gone"})
     in_hand.append({"body": 4, "receipt_handle": None})
-
     # Then the queue has the new message, and what was not deleted
     assert [message["body"] for message in sqs.queues["q"]["messages"]] == [1, 3, 4]
 
@@ -143,7 +141,6 @@ def test_what_is_sent_while_a_queue_is_swept_is_kept_and_what_is_deleted_stays_a
 
     tuned_queues._in_place(rebuild)(queue)
     mapping.join()
-
     # Then each has its effect
     assert [message["body"] for message in queue["messages"]] == [0, 3, 4]
 
@@ -162,13 +159,11 @@ def test_an_emulator_without_what_is_patched_is_refused_by_name(monkeypatch):
 def test_a_long_queue_is_not_swept_for_every_receive(sqs):
     # Given a queue with a dead-letter queue, of which no message has been received too often
     queue = {**queue_of(1_000), "attributes": {"RedrivePolicy": '{"maxReceiveCount": "3"}'}}
-
     # When it is received from ten times within a second, then it is swept once
     for _ in range(10):
         sqs._dlq_sweep(queue)
         receive(sqs, queue)
     assert sqs.sweeps == 1
-
     # And again after a second
     queue[tuned_queues.SWEPT_AT] -= tuned_queues.EXPIRY_SECONDS
     sqs._dlq_sweep(queue)
@@ -181,7 +176,6 @@ def test_a_queue_is_swept_before_a_message_would_come_too_often(sqs, received, s
     queue = {**queue_of(20), "attributes": {"RedrivePolicy": '{"maxReceiveCount": 3}'}}
     sqs._dlq_sweep(queue)
     queue["messages"][4] |= {"receive_count": received, "visible_at": 0.0}
-
     # When the queue is received from, then it is swept first if the message has had all its receives
     sqs._dlq_sweep(queue)
     assert sqs.sweeps == sweeps

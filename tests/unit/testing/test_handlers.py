@@ -63,10 +63,8 @@ def test_a_run_that_adds_fewer_items_than_an_earlier_one_closes_nothing(service)
     with service.tracker.batch() as batch:
         batch.send(work, ["a"])
     service.consume(work, service.tracker.sqs_handler(handle))
-
     # When it runs again
     service.advance(timedelta(minutes=5))
-
     # Then it is refused, and the item fails
     assert "an earlier run added 3 items" in str(errors[0])
     assert service.tracker.status(batch.id).batch.failed == 1
@@ -93,10 +91,8 @@ def test_a_child_that_ended_before_anything_was_added_swallows_nothing(service, 
         batch.send(work, ["1"])
     service.consume(work, service.tracker.sqs_handler(handle))
     service.consume(rows, service.tracker.sqs_handler(lambda message: handled.append(message.body)))
-
     # When its message comes again
     service.advance(timedelta(hours=1))
-
     # Then the work is done, or the item fails; with the key of the child that ended, there is no other
     row = service.tracker.status(batch.id).batch
     assert (row.state, row.failed, handled) == (

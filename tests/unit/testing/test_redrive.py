@@ -117,7 +117,6 @@ def test_what_a_cancelled_redrive_has_not_done_is_sent_again_and_nothing_else():
     group = next(work.tracker.iter_missing(first.batch_id)).group
     work.tracker.ack(f"{group}:0")
     work.tracker.cancel(first.batch_id)
-
     # Then consumers drop its messages, and the next redrive sends those that were not done
     assert work.redrive() == (2, 1)
     assert len(work.done) == 2

@@ -79,11 +79,9 @@ class TestQueues:
                 raise ConnectionError
 
         service.consume(url, handle)
-
         # When a batch is sent
         with service.tracker.batch() as batch:
             batch.send(url, (f"{n}" for n in range(25)))
-
         # Then all but one are done, and that one when it is visible again
         assert kinds(service) == ["Batch Failing"]
         assert [span.stop - span.start for span in service.tracker.iter_missing(batch.id)] == [1]
@@ -102,12 +100,10 @@ class TestQueues:
             message.add(**{"lines" if message.body == "3" else "rows": int(message.body)})
 
         service.consume(url, handle)
-
         # When a batch is sent
         with service.tracker.batch(totals=["rows"]) as batch:
             batch.send(url, (f"{n}" for n in range(10)))
         service.advance(HOUR)
-
         # Then nine are done with what they bring; through the queue, the bad mark is among the dead messages,
         # and over the API the message comes again until its queue gives it up
         status = service.tracker.status(batch.id, exact=True)
@@ -234,7 +230,6 @@ def test_a_process_may_die_at_any_access_and_the_end_is_told(moment):
     healthy = InMemoryService(on_call=lambda call, when: accesses.append(call) if when == moment else None)
     scenario(healthy, 1)
     assert kinds(healthy) == ["Batch Completed"] * 2
-
     # When somebody dies at one of them, each in a run of its own
     for number in range(len(accesses)):
         countdown = iter(range(number + 1))
@@ -245,7 +240,6 @@ def test_a_process_may_die_at_any_access_and_the_end_is_told(moment):
 
         service = InMemoryService(on_call=die)
         parent_id = scenario(service, 3)
-
         # Then both batches complete, and whoever hears of one twice hears the same id
         assert service.tracker.status(parent_id).batch.state == "complete", accesses[number]
         assert len({event.id for event in service.events}) == 2
@@ -269,7 +263,6 @@ class TestPatterns:
             with suppress(ValueError):
                 service.tracker.taker("jobs", wait=0).run(handle, until_empty=True)
             service.advance(HOUR)
-
         # Then there is room again, and the payload is kept with its reason
         assert (tries.count("poison"), tries.count("good")) == (10, 1)
         level = service.tracker.buffers.status("jobs")
@@ -418,7 +411,6 @@ def test_what_the_bus_refuses_until_the_end_is_not_told_after_it(service, times,
     service.tracker.fail(group[0], "no price")
     service.on_call = None
     batch.cancel()
-
     # When all has been tried again, then nothing is told behind the end
     service.advance(HOUR)
     assert kinds(service) == told

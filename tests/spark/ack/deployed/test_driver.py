@@ -26,10 +26,8 @@ def test_tasks_that_die_half_way_change_nothing(spark, service, tmp_path):
     folder = written(tmp_path / "acks", item=[group[n] for n in chosen])
     deaths = tmp_path / "deaths"
     dying = faults.DyingService.of(service, deaths)
-
     # When they are acknowledged
     summary = acknowledge(Dataset(folder), dying, work=tmp_path / "work", max_writes_per_second=400).summary()
-
     # Then it was as if nothing had happened
     assert faults.happened(deaths) == faults.dying_of("mark")
     assert (summary["ok"], summary["distinct"], summary["rejects"]) == (True, ITEMS // 2, {})
@@ -54,14 +52,12 @@ def test_rows_that_are_not_the_same_twice_are_evaluated_once(spark, service, tmp
         if small
         else (lambda n, number: "too late" if (n + number) % 2 else None),
     ).drop("n")  # fmt: skip
-
     # When they are acknowledged
     if "stream" in way:
         handler = ack_stream(service, work=f"{tmp_path}/work", on_done=lambda _, done: told.append(done))
         handler(flaky, 0)
     else:
         told.append(acknowledge(flaky, service, work=f"{tmp_path}/work", totals=totals))
-
     # Then each row was evaluated once, and its item is done or has failed
     assert evaluations.times == {str(n): 1 for n in range(40)}
     failed = 0 if small else 20
@@ -82,7 +78,6 @@ def test_rows_that_only_acknowledge_are_evaluated_once_and_read_from_what_was_wr
     )
 
     done = acknowledge(names, service, work=str(tmp_path / "work"))
-
     # Then what was merged was read from pages that were written, and not from a shuffle that may be made anew
     assert (done.ok, done.rows, done.distinct, done.rejects) == (True, 300, 300, {})
     assert set(evaluations.times.values()) == {1}
@@ -99,7 +94,6 @@ def test_a_reason_or_an_id_that_is_not_utf8_is_a_reject(spark, service, tmp_path
 
     for rows in (spark.read.parquet(folder), Dataset(folder)):
         done = acknowledge(rows, service, work=tmp_path / "work")
-
         # Then the two are rejects that can be read, and the others are done or have failed
         assert (done.distinct, done.failed, sum(done.rejects.values())) == (3, 1, 2)
         assert done.ok
@@ -129,10 +123,8 @@ def test_a_forecast_writes_nothing_and_looks_at_the_table(spark, service, tmp_pa
     # Given items of two words
     batch, group = filled(service)
     rows = spark.createDataFrame([(group[n],) for n in (1, 2, 70)], "item string")
-
     # When it is said what they would write
     found = forecast(rows, service, work=str(tmp_path / "work"), max_writes_per_second=10_000)
-
     # Then it is two words, at the rate that was asked, and beginning with what the table takes at once
     assert (found.rows, found.words) == (3, 2)
     assert (found.writes_per_second, found.warm_writes_per_second) == (10_000, WARM)

@@ -36,7 +36,6 @@ def test_a_stream_may_repeat_an_epoch(spark, service, tmp_path):
     query = stream.writeStream.foreachBatch(handler).trigger(availableNow=True)
     query.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
     handler(spark.read.parquet(str(tmp_path / "in" / "b.parquet")), 1)
-
     # Then all is done, and the repeat did nothing
     assert [epoch for epoch, _, _ in told] == [0, 1, 1]
     assert told[2][1:] == (0, ITEMS - 4_990)
@@ -63,10 +62,8 @@ def test_a_small_epoch_takes_one_job_and_leaves_nothing(spark, service, tmp_path
     rows.count()
     told: list[Acknowledged] = []
     handler = ack_stream(service, work=str(tmp_path / "work"), on_done=lambda epoch, done: told.append(done))
-
     # When it comes, and comes again
     jobs = [jobs_of(spark, f"small-{turn}", lambda: handler(rows, 4)) for turn in range(2)]
-
     # Then each took one job, all is marked once, and nothing is left
     assert jobs == [1, 1]
     assert [(done.ok, done.rows, done.distinct) for done in told] == [(True, len(chosen), len(chosen))] * 2
@@ -99,7 +96,6 @@ def test_other_epochs_go_the_long_way_and_leave_only_rejects(spark, service, tmp
     handler = ack_stream(service, work=str(tmp_path / "work"), on_done=lambda epoch, done: told.append(done))
 
     handler(rows, 7)
-
     # Then it is done, and only the rejects are left
     (done,) = told
     assert (done.ok, done.distinct, done.failed) == (True, 100, 1)
@@ -130,7 +126,6 @@ def test_a_small_epoch_writes_its_rejects_as_a_dataset(spark, service, tmp_path)
         (f"{group.prefix}:{ITEMS}", "foreign"),
     }
     assert told[0].rejects == {"null": 1, "malformed": 1, "duplicate": 1, "foreign": 1}
-
     # When the micro-batch comes again without them, then there are none
     handler(spark.createDataFrame([(group[0],)], "item string"), 3)
     assert not (folder / "epoch=3").exists()

@@ -60,14 +60,12 @@ def test_item_ids_of_kafka_are_acknowledged_and_what_names_nothing_is_a_reject(s
     batch, group = filled(service)
     source = Source(spark, "value", tmp_path / "topic")
     source.put(group[0], group[64], "order 12")
-
     # When the snippet's query runs
     query = run(KAFKA, tmp_path, spark=source)["query"]
     try:
         query.processAllAvailable()
     finally:
         query.stop()
-
     # Then the items are done, and the value is among the rejects of its micro-batch
     assert source.format_ == "kafka"
     assert service.ledger().pending(batch.batch_id, 0, ITEMS) == set(range(ITEMS)) - {0, 64}

@@ -48,10 +48,8 @@ def test_values_of_a_dataset_count_once(spark, service, tmp_path, capsys):
     item, rows_, cents, reason = zip(*rows, strict=True)
     folder = written(tmp_path / "acks", item=item, rows=rows_, cents=cents, reason=reason)
     arguments = ["--input", folder, "--work", str(tmp_path / "work"), "--totals", "rows,cents"]
-
     # When the job runs, and runs again
     codes = [JOB.main(arguments), JOB.main(arguments)]
-
     # Then each item that came first has brought its values once, and the two that are rejects nothing
     told, again = (json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{"))
     assert codes == [0, 0]
@@ -81,7 +79,6 @@ def test_tasks_that_die_half_way_add_nothing_twice(spark, service, tmp_path):
     done = acknowledge(
         rows, dying, work=work, batch_id=batch.batch_id, totals=["rows"], max_writes_per_second=400
     )
-
     # Then the sum is exact, though nothing was lifted above level 0
     assert faults.happened(tmp_path / "deaths") == faults.dying_of("mark")
     assert (done.ok, done.ranged, done.completed) == (True, 0, 1)
@@ -98,7 +95,6 @@ def test_only_words_of_batches_without_totals_are_lifted(spark, service, tmp_pat
     )
 
     done = acknowledge(rows, service, work=str(tmp_path / "work"), totals=["rows"])
-
     # Then one is written word by word, the other at its root
     assert (done.first, done.ranged, done.words, done.completed) == (4_096, 4_096, 64 + 1, 2)
     assert totals_of(service, summed) == ({"rows": 2 * 4_096}, True)
@@ -111,10 +107,8 @@ def test_values_are_read_from_text(spark, service, tmp_path, capsys):
     file = tmp_path / "acks.jsonl"
     file.write_text("\n".join(json.dumps({"item": group[n], "rows": one}) for n, one in enumerate(values)))
     base = ["--input", str(file), "--work", str(tmp_path / "work")]
-
     # When the job reads them, and when it is asked for a column that is not there
     codes = [JOB.main([*base, "--totals", name]) for name in ("rows", "bytes")]
-
     # Then what is a number counts, and a total without a column is refused
     told, refused = (json.loads(line) for line in capsys.readouterr().out.splitlines() if line[:1] == "{")
     assert codes == [0, 3]

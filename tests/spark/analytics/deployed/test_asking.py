@@ -54,11 +54,9 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(spark, vehicle
     # Given two fleets with a vehicle that is dead, one whose queue is gone, one that is not registered
     asking = ["--key", tmp_path.name, "--topic", f"{tmp_path.name}-{{fleet}}", "--max-retries", "1"]
     arguments = [*datasets(tmp_path), *asking, "--timeout", str(vehicles.pace())]
-
     # When the report is made
     with vehicles.answering(LIVING):
         summary = run(spark, *arguments, "--output", f"{tmp_path}/first")
-
     # Then it says of each what it said, or why it did not
     answers = pq.read_table(f"{tmp_path}/first/answers").to_pylist()
     assert sorted((row["vehicle"], row["answer"], row["odometer_m"], row["status"]) for row in answers) == [
@@ -88,7 +86,6 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(spark, vehicle
         "south": (2, 2, 0),
     }
     assert vehicles.waiting(("north", "n2")) == 2  # it was asked again, as it had not answered
-
     # When the job is run again, with tasks that die in the middle, twice each
     deaths = tmp_path / "deaths"
     dying = faults.DyingService.of(Service.from_env(), deaths)
@@ -101,10 +98,8 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(spark, vehicle
     monkeypatch.setattr(reporting, "read", faulty_read)
     monkeypatch.setattr(Service, "from_env", lambda: dying)
     again = run(spark, *arguments, "--output", f"{tmp_path}/again")
-
     # Then they died as they should, and came to an end
     assert faults.happened(deaths) == faults.dying_of("reading", "failures")
-
     # And it is the same report, of the same scatters, for which nobody was asked again
     same = ("asked", "missing", "rows", "rejects", "outside", "distance_m", "cost", "vehicles")
     assert {name: again[name] for name in same} == {name: summary[name] for name in same}

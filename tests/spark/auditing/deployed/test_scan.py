@@ -40,18 +40,15 @@ def test_a_scan_says_what_the_api_says_and_repairs_once_though_its_tasks_die(
     last = f"{lost.batch_id}/0/1"
     table_name = dict(service.environment)["FANIN_WORDS_TABLE"]
     client.put_item(TableName=table_name, Item=word_row(last, FULL - 63, lost.expires_at))
-
     # When the job scans and repairs, its tasks dying on the way
     output, deaths = tmp_path / "audit", tmp_path / "deaths"
     dying = faults.DyingService.of(service, deaths)
     monkeypatch.setattr(Service, "from_env", lambda: dying)
     arguments = ["--scan", "--segments=3", "--repair", f"--output={output}"]
     summary = JOB.run(spark, JOB.parser().parse_args(arguments))
-
     # Then every death happened, and all is well in the end; the repair was done by one that could not tell
     assert faults.happened(deaths) == faults.dying_of("scan", "verify")
     assert (summary["ok"], summary["verified"], summary["repaired"]) == (True, 1, 0), summary
-
     # And what the scan saw is what the API says
     audited = {row["batch_id"]: row for row in table(output, "batches")}
     for batch_id in rows:
@@ -63,7 +60,6 @@ def test_a_scan_says_what_the_api_says_and_repairs_once_though_its_tasks_die(
         ]
         assert sorted(found) == [(part.start, part.stop) for part in ledger.missing(batch_id).ranges]
     assert dict(audited[summed]["totals"]) == {"rows": sum(range(200)), "cents": -200}  # type: ignore[call-overload]
-
     # And the batch whose mark was lost is complete, by one move that another repair leaves alone
     healed = service.connection().client.get_item(
         TableName=dict(service.environment)["FANIN_BATCHES_TABLE"],

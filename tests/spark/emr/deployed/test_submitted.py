@@ -69,10 +69,8 @@ def test_the_script_of_the_page_runs_beside_the_zip_with_its_files(service, outs
     rows = {"order": [f" {item} " for item in group], "cents": [-1 if n < 5 else n for n in range(ITEMS)]}
     script = Script.of(tmp_path / "own" / "orders.py", [tmp_path / "own" / "rules"])
     arguments = {"--orders": written(tmp_path / "orders", **rows), "--work": tmp_path / "work"}
-
     # When spark-submit runs it, as EMR does
     summary = summary_of([*submitted("local[2]", script), *words(arguments)], outside, tmp_path)
-
     # Then every item is done or failed, and the summary says so
     assert (summary["job"], summary["ok"], summary["failed"], summary["distinct"]) == (
         "orders",
@@ -112,13 +110,11 @@ def test_a_driver_that_was_killed_in_the_middle_is_run_again(service, outside, s
     before = waiting(queue)
     (batch,) = (one for one in service.tracker().iter_batches(State.OPEN) if one.user_key == "killed")
     assert (batch.items, 0 < before < ROWS) == (ROWS, True)
-
     # And another is run in its place, and consumers work
     with consumers(service.tracker(), queue) as handled:
         code = fan_out.JOB.main(command)
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert code == 0
-
     # Then it went on with the same batch: every row is an item, each item is of one row, all are done
     row = service.ledger().status(told["batch_id"]).batch
     assert (told["batch_id"], told["rows"], told["sent"]) == (batch.batch_id, ROWS, ROWS)

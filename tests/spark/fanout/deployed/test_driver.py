@@ -41,12 +41,10 @@ class TestJob:
         queue = new_queue()
         command = ("--input", tmp_path / "*.json", "--format", "json", "--queue", queue, "--key", "nightly")
         options = ("--staging", tmp_path / "staging", "--user-key", "mine", "--metadata", "a=b")
-
         # When the job runs, and consumers work
         with consumers(service.tracker(), queue) as handled:
             code, told = job(capsys, *command, *options)
         row = service.ledger().status(told["batch_id"]).batch
-
         # Then every good line was an item, was handled, and is done; the bad ones are rejects
         assert (code, told["ok"], told["rows"], told["sent"], told["rejects"]) == (
             0,
@@ -61,7 +59,6 @@ class TestJob:
         assert (row.state, row.items, row.user_key, row.metadata["a"]) == (State.COMPLETE, 80, "mine", "b")
         rejected = spark.read.parquet(str(tmp_path / "staging" / "rejects"))
         assert [row["value"] for row in rejected.collect()] == ["broken"] * 3
-
         # When it runs again, then it sends nothing, and gives the same summary
         again = job(capsys, *command, *options)[1]
         assert waiting(queue) == 0
@@ -78,11 +75,9 @@ class TestJob:
             (tmp_path / file).write_text('{"n": 1}\nbroken\n')
         before = {file: file.read_text() for file in tmp_path.rglob("*.json")}
         queue = new_queue()
-
         # When either is named for the rejects
         options = ("--staging", tmp_path / "staging", "--rejects", tmp_path / rejects)
         code, told = job(capsys, "--input", tmp_path / "data", "--format", "json", "--queue", queue, *options)
-
         # Then nothing was deleted, opened or sent
         assert (code, told["error"]) == (3, "invalid-request")
         assert f"{tmp_path}/{rejects}" in told["detail"]
@@ -107,11 +102,9 @@ class TestJob:
         )
         queue = new_queue()
         run = partial(fan_out, flaky, queue=queue, staging=tmp_path / "staging", body="text")
-
         # When it is sent
         with consumers(service.tracker(), queue) as handled:
             told = run()
-
         # Then each row was evaluated once, and is a message or a reject
         assert evaluations.times == {str(n): 1 for n in range(40)}
         assert set(handled.times) == {f"row {n}" for n in range(1, 40, 2)}
@@ -153,12 +146,10 @@ class TestJob:
         run = partial(
             fan_out, Dataset(tmp_path / "rows"), queue=queue, staging=tmp_path / "staging", body="text"
         )
-
         # When they are sent, and the right one is handled
         with consumers(service.tracker(), queue, 1) as handled:
             told = run()
         progress = service.ledger().status(told.batch_id)
-
         # Then one item is done and one has failed
         assert list(handled.times) == ["small"]
         assert (told.rows, told.sent, told.rejects) == (2, 1, {"unsent": 1, "too_large": 1})
@@ -177,7 +168,6 @@ class TestJob:
         dataset, queue = Dataset(tmp_path / "rows"), new_queue()
         first = {"queue": queue, "staging": tmp_path / "staging", "key": "mine"}
         batch_id = fan_out(dataset, **first).batch_id
-
         # When another takes its key, or its folder, then it is refused and nothing is sent
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
             fan_out(dataset, **first | {"staging": tmp_path / "other"})
@@ -205,7 +195,6 @@ class TestJob:
         file.write_text("n\n1\n2\n")
         command = ("--input", file, "--queue", queue, "--staging", tmp_path / "staging")
         job(capsys, *command)
-
         # When today's file has its place, then the staging does not serve for it
         file.write_text("n\n3\n4\n5\n")
         code, told = job(capsys, *command)
@@ -218,7 +207,6 @@ class TestJob:
         (tmp_path / "rows.json").write_text("broken\n{}")
         queue = new_queue()
         command = ("--input", tmp_path / "rows.json", "--queue", queue, "--staging", tmp_path / "s")
-
         # When none may be left out, then it says so, has sent nothing, and the line can be looked at
         code, told = job(capsys, *command, "--max-rejects", "0")
         assert (code, told["error"], told["rejects"], told["rows"]) == (
@@ -231,7 +219,6 @@ class TestJob:
         assert pq.read_table(tmp_path / "s" / "rejects")["value"].to_pylist() == ["broken"]
         assert waiting(queue) == 0
         assert not [one for one in (tmp_path / "s").glob("rows-*") if not one.name.endswith("left-out")]
-
         # When more may be left out, then the others are sent
         code, told = job(capsys, *command, "--max-rejects", "100%")
         assert (code, told["rejects"], waiting(queue)) == (0, {"malformed": 1}, 1)
@@ -252,12 +239,10 @@ class TestDeaths:
             return lambda pages: task(through(pages))
 
         monkeypatch.setattr(sending, "send_task", faulty)
-
         # When they send, and consumers work
         run = partial(fan_out, Dataset(tmp_path / "rows"), queue=queue, staging=tmp_path / "staging")
         with consumers(service.tracker(), queue) as handled:
             told = run()
-
         # Then it did, and the result is as if it had not
         assert faults.happened(deaths) == faults.dying_of("sending")
         row = service.ledger().status(told.batch_id).batch
@@ -288,13 +273,11 @@ class TestDeaths:
         run = partial(
             fan_out, Dataset(tmp_path / "rows"), queue=queue, staging=tmp_path / "staging", body="value"
         )
-
         # When they send, and consumers work
         two_tasks = setting(spark, "spark.sql.leafNodeDefaultParallelism", "2")
         with two_tasks, consumers(service.tracker(), queue) as handled, ThreadPoolExecutor(2) as pool:
             runs = [pool.submit(run) for _ in range(2)]
             told, other = (run.result() for run in runs)
-
         # Then every row came twice, under one item of one batch, which is complete; and both say the same
         batch = service.ledger().status(told.batch_id).batch
         assert (batch.state, batch.items, told.sent, told.rejects) == (

@@ -99,7 +99,6 @@ def test_the_job_sends_each_failed_row_once_as_a_batch_that_retries_the_first(
     # When the job sends them again, and consumers work
     with consumers(service.tracker(), queue) as handled:
         code, told = job("again")
-
     # Then each failed row was sent once, in a batch that is like the first
     assert (code, told["rows"], told["sent"], told["already"], told["retry_of"]) == (0, 4, 4, 0, first)
     assert handled.times == {body(number): 1 for number in BAD}
@@ -113,7 +112,6 @@ def test_the_job_sends_each_failed_row_once_as_a_batch_that_retries_the_first(
     )
     # And the failures of the first batch read as redriven
     assert all(failure.redriven for failure in service.tracker().iter_failures(first))
-
     # When it runs again, then it sends nothing and says the same; from another folder nothing is left
     assert {**job("again")[1], "seconds": 0} == {**told, "state": "complete", "seconds": 0}
     code, told = job("third")
@@ -129,11 +127,9 @@ def test_rows_and_kept_messages_are_never_both_sent(spark, service, tmp_path):
     one = next(iter(tracker.iter_failures(first))).ordinal
     before = tracker.redrive(first, ranges=[(one, one + 1)])
     assert before.items == 1
-
     # When the rows are sent, and then all messages are to be redriven
     told = again(tmp_path, first, queue)
     after = tracker.redrive(first)
-
     # Then each leaves out what another has sent
     assert (told.rows, told.sent, told.already) == (3, 3, 1)
     assert (after.items, after.already) == (0, 4)
@@ -164,16 +160,13 @@ def test_a_driver_that_dies_again_and_again_is_continued(spark, service, tmp_pat
             dying.setattr(where, step, dies)
             with pytest.raises(ConnectionError):
                 again(tmp_path, first, queue)
-
         # When another redrive runs meanwhile, then it sends nothing
         if step == "open_batch":
             assert again(tmp_path, first, queue, "other").already == len(BAD)
-
         # When their batch is ended before any is sent, then the next driver opens another
         if step == "begin":
             (ended,) = (batch for batch in ledger.list(State.OPEN).batches if batch.retry_of == first)
             ledger.cancel(ended.batch_id)
-
     # When the same one runs again, then all have gone out once, as items of one batch, though the driver that
     # had sent them did not come to say so: its tasks have noted it
     with consumers(service.tracker(), queue) as handled:
@@ -190,12 +183,10 @@ def test_the_page_says_which_rows_failed_and_pending_ones_go_out_if_they_are_ask
 ):
     # Given a batch that was ended when some items had failed, and some were pending
     first, queue = fanned(spark, service, tmp_path, pending=(0, 70)), new_queue()
-
     # When the example of the page is run on its folder
     example = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
     capsys.readouterr()
     exec(example.replace("/data/runs/2026-11-21", f"{tmp_path}/first"), {})  # noqa: S102
-
     # Then it counts the rows by their outcome, and shows those that failed, each with its reason
     printed = [tuple(re.findall(r"[^|]+", line)) for line in capsys.readouterr().out.split("\n")]
     told = {tuple(cell.strip() for cell in cells) for cells in printed if len(cells) == 2}
@@ -207,7 +198,6 @@ def test_the_page_says_which_rows_failed_and_pending_ones_go_out_if_they_are_ask
         ("body", "why"),
         *((body(number), "no such customer") for number in BAD),
     }
-
     # And failed rows are sent again, and pending ones if they are asked for
     failed = again(tmp_path, first, queue)
     both = again(tmp_path, first, queue, "both", pending=True)
@@ -216,7 +206,6 @@ def test_the_page_says_which_rows_failed_and_pending_ones_go_out_if_they_are_ask
     with consumers(service.tracker(), queue) as handled:
         pass
     assert handled.times == {body(number): 1 for number in (*BAD, 0, 70)}
-
     # And rows that failed again are sent again from the folder of the second fan-out
     assert failed.batch_id is not None
     rows = FailedRows(failed.batch_id, tmp_path / "again")

@@ -66,7 +66,6 @@ def test_one_key_is_one_item_whoever_adds_it(spark, service, tmp_path):
         )
 
     told = run()
-
     # Then each other key is an item of one message, in the batch's group; and every row is accounted for
     sent = received(queue)
     assert told.rejects == {"duplicate": 2, "null": 1, "malformed": 1, "too_large": 1, "conflicting": 1}
@@ -79,7 +78,6 @@ def test_one_key_is_one_item_whoever_adds_it(spark, service, tmp_path):
     assert (batch.items, batch.keyed, batch.draining, told.ok) == (250, 250, True, True)
     assert run().accounted == told.accounted
     assert waiting(queue) == 0
-
     # When items are done with results, and one fails, then rows tell of their keys and results
     by_url = {json.loads(body)["url"]: item for body, (item, _) in sent.items()}
     tracker.ack([Done(by_url["https://a/3"], result={"links": 3}), by_url["https://a/4"]])
@@ -94,7 +92,6 @@ def test_one_key_is_one_item_whoever_adds_it(spark, service, tmp_path):
         "https://a/4": ("done", None, None),
         "https://a/5": ("failed", "404", None),
     }
-
     # And so do the pages themselves, by their keys
     keyed = pages.withColumnRenamed("url", "Key")
     by_key = outcomes(keyed, service, batch_id=told.batch_id, results=True)
@@ -107,7 +104,6 @@ def test_one_key_is_one_item_whoever_adds_it(spark, service, tmp_path):
         ("", *nothing),
         (None, *nothing),
     }
-
     # When the failed page is sent again, then it is an item of the new batch, without a key
     tracker.cancel(told.batch_id)
     failed = FailedRows(told.batch_id, tmp_path / "staging")

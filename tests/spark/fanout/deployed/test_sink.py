@@ -37,11 +37,9 @@ def test_a_frame_becomes_a_batch_that_its_consumers_complete(spark, fanin):
     # Given an open batch
     tracker, queue = fanin.tracker(), new_queue()
     batch = tracker.open().batch_id
-
     # When a frame is written to it, and consumers work
     with consumers(tracker, queue) as handled:
         save(numbers(spark, 70), batch, queue)
-
     # Then every row was an item, and all are done
     row = tracker.status(batch).batch
     assert (row.state, row.items) == (State.COMPLETE, 70)
@@ -54,11 +52,9 @@ def test_items_have_the_keys_of_a_column_and_their_messages_the_batch_as_group(s
     frame = numbers(spark, 250).withColumn("key", F.expr("if(id = 7, NULL, concat('k ', id))"))
     tracker, queue = fanin.tracker(), new_queue()
     batch = tracker.open().batch_id
-
     # When they are written, and consumers work
     with consumers(tracker, queue) as handled:
         save(frame, batch, queue, keys="key", fair="true")
-
     # Then each key is an item that is done, and the row without one has failed
     row = tracker.status(batch).batch
     assert (row.state, row.items, row.failed) == (State.COMPLETE, 250, 1)
@@ -78,7 +74,6 @@ def test_each_row_is_evaluated_once_and_what_is_not_text_has_failed(spark, fanin
 
     with consumers(tracker, queue) as handled:
         save(rows.withColumn("text", latin), batch, queue, body="text")
-
     # Then each was evaluated once, the others are done, and this one has failed with the reason
     assert set(evaluations.times.values()) == {1}
     assert set(handled.times) == {f"row {n} 0" for n in (0, 1, 2, 3, 5)}
@@ -91,7 +86,6 @@ def test_a_write_that_fails_cancels_its_batch(spark, fanin):
     # Given a frame with a message that no queue takes
     batch, queue = fanin.tracker().open().batch_id, new_queue()
     frame = spark.createDataFrame([("a" * 1_100_000,)], "text string").coalesce(1)
-
     # When it is written, then the write fails, nothing is sent, and the batch is cancelled
     with pytest.raises(PySparkException, match="a request may have 262144"):
         save(frame, batch, queue, body="text")
@@ -116,11 +110,9 @@ def test_a_task_that_dies_twice_in_the_middle_changes_nothing(spark, service, sm
 
     FaultySource.service = service
     spark.dataSource.register(FaultySource)
-
     # When they send, and consumers work
     with consumers(tracker, queue) as handled:
         save(numbers(spark, rows, 2), batch, queue)
-
     # Then it did: there are items of attempts that do not count, and yet the batch is complete
     assert faults.happened(deaths) == faults.dying_of("sending")
     row = tracker.status(batch).batch

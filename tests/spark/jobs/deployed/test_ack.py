@@ -30,10 +30,8 @@ def test_a_dataset_completes_its_batch_and_the_summary_says_what_was_left_out(
     random.Random(1).shuffle(shuffled)  # noqa: S311
     folder = written(tmp_path / "acks", item=[v for v, _ in shuffled], reason=[r for _, r in shuffled])
     arguments = ["--input", folder, "--work", str(tmp_path / "work")]
-
     # When the job runs, and runs again
     codes = [JOB.main(arguments), JOB.main(arguments)]
-
     # Then the batch is complete, with the failures, and nothing is lost
     first, again = (json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{"))
     assert codes == [0, 0]
@@ -71,7 +69,6 @@ def test_few_rows_are_acknowledged_as_many_are(spark, service, tmp_path, capsys,
         rows = [group[0], group[0], group[70], f"{group.prefix}:4000000000", None, "x" * 9_000]
         file = tmp_path / f"most-{most}.jsonl"
         file.write_text("\n".join([*(json.dumps({"item": row}) for row in rows), "{nonsense"]))
-
         # When one is acknowledged as few rows, and one as many
         monkeypatch.setattr(coalescing, "SMALL", most)
         work = tmp_path / f"work-{most}"
@@ -83,7 +80,6 @@ def test_few_rows_are_acknowledged_as_many_are(spark, service, tmp_path, capsys,
             sorted((row["reason"], str(row["value"]).replace(group.prefix, "")) for row in rejects)
         )
         assert service.ledger().pending(batch.batch_id, 0, 80) == set(range(80)) - {0, 70}
-
     # Then both say the same, and leave out the same
     assert told[0] == told[1]
     assert told[0]["rejects"] == {"duplicate": 1, "malformed": 2, "foreign": 1, "null": 1}
@@ -100,12 +96,10 @@ def test_rejects_do_not_replace_what_is_somebody_elses(service, tmp_path, capsys
     orders.parent.mkdir(parents=True)
     orders.write_text("mine")
     acks = written(tmp_path / "acks", item=[group[0]])
-
     # When that folder is named for the rejects
     code = JOB.main(
         ["--input", acks, "--work", str(tmp_path / "work"), "--rejects", str(tmp_path / "orders")]
     )
-
     # Then nothing is deleted, and nothing was acknowledged
     assert code == FAILED
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -128,10 +122,8 @@ def test_every_file_counts_by_the_names_of_its_columns(spark, service, tmp_path,
     ]
     for name, row in rows:
         parquet(folder / f"{name}.parquet", **{column: [value] for column, value in row.items()})
-
     # When they are acknowledged
     code = JOB.main(["--input", str(folder), "--work", str(tmp_path / "work")])
-
     # Then the items of the column item are done, nobody else's, and one has failed
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (code, summary["distinct"], summary["failed"], summary["rejects"]) == (0, 2, 1, {"malformed": 1})
@@ -148,7 +140,6 @@ def test_a_line_that_cannot_be_read_is_not_taken_for_an_item(spark, service, tmp
     (tmp_path / "a.csv").write_text(f"item,reason\n{group[0]}\n{group[1]},\n")
     (tmp_path / "b.csv").write_text("ordinal,reason\n3\n4,\n")
     (tmp_path / "c.json").write_text(f'{group[5]}\n{{"item": "{group[6]}"}}\n')
-
     # When they are acknowledged, then they are rejects as they came
     for name, more, value in (
         ("a.csv", [], group[0]),
@@ -172,7 +163,6 @@ def test_too_many_rejects_acknowledge_nothing(spark, service, tmp_path, capsys):
         tmp_path / "acks", item=[group[0], group[1], "x", "y"], reason=[None, "torn", None, None]
     )
     arguments = ["--input", folder, "--work", str(tmp_path / "work")]
-
     # When one may be left out, then nothing is done; when two may be, the others are
     assert JOB.main([*arguments, "--max-rejects", "1"]) == 1
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -189,10 +179,8 @@ def test_too_many_rejects_acknowledge_nothing(spark, service, tmp_path, capsys):
 def test_an_empty_folder_is_nothing_to_acknowledge(spark, service, tmp_path, capsys):
     # Given a folder without a file
     (tmp_path / "acks").mkdir()
-
     # When it is acknowledged
     code = JOB.main(["--input", str(tmp_path / "acks"), "--work", str(tmp_path / "work")])
-
     # Then all is well, and nothing was to be done
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (code, summary["rows"], summary["rejects"], summary["writes"]) == (0, 0, {}, 0)
@@ -211,10 +199,8 @@ def test_a_row_that_names_its_item_the_other_way_is_a_reject(tmp_path, capsys, r
     # Given a row of JSON that names an item, but not in the way that the job expects
     file = tmp_path / "acks.json"
     file.write_text(row)
-
     # When it is acknowledged
     JOB.main(["--input", str(file), "--work", str(tmp_path / "work"), "--max-rejects", "1", *options])
-
     # Then the row is among the rejects, and says what it had for a name
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (summary["rows"], summary["distinct"], summary["rejects"]) == (1, 0, {"malformed": 1})

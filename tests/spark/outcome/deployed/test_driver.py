@@ -33,7 +33,6 @@ def test_rows_keep_their_columns_and_get_an_outcome(spark, service, tmp_path):
     )
 
     told = outcomes(frame, service).orderBy("value").persist()
-
     # Then each row is there once, and was evaluated once
     assert told.count() == 7
     assert evaluations.times == {str(row[1]): 1 for row in rows}

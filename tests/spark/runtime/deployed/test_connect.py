@@ -36,7 +36,6 @@ def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(servi
     asked, group = filled(service)
     service.ledger().mark([group[1]]).whole()
     to_fill, queue = service.ledger().open(OpenBatch(user_key="connect")).batch_id, new_queue()
-
     # When a client calls each function of fanin
     words = [str(tmp_path), str(asked.batch_id), group[0], str(to_fill), queue]
     command = [sys.executable, "-m", "tests.spark.connect_client", *words]
@@ -44,13 +43,11 @@ def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(servi
     done = subprocess.run(command, cwd=ROOT, env=around, check=False, capture_output=True, text=True)  # noqa: S603
     assert done.returncode == 0, done.stderr[-3_000:]
     told = json.loads(done.stdout.splitlines()[-1])
-
     # Then it reads outcomes, and its DataFrame is on the queue as the items of the batch
     assert told["module"].startswith("pyspark.sql.connect")
     assert told["outcomes"] == [[0, "pending"], [1, "done"], [2, "pending"]]
     row = service.ledger().status(to_fill).batch
     assert (row.state, row.items, waiting(queue)) == (State.CLOSED, 3, 3)
-
     # And what needs a Spark context says so by its name, and wrote nothing
     for name, text in told["refused"].items():
         assert text is not None, name

@@ -64,13 +64,11 @@ def test_tasks_read_files_on_s3(spark, service, bucket, where, request):
         found.append(FoundFile(f"{place}/part-{number}.parquet", file.tell(), 0))
     if where == "s3a":
         request.getfixturevalue("s3a")
-
     # When tasks read them themselves; Spark here has no file system for S3
     opened = spark.createDataFrame([], "item string"), ParquetFiles(found, spark=spark), False
     monkeypatch = request.getfixturevalue("monkeypatch")
     monkeypatch.setattr(coalescing, "_open", lambda *_, **__: opened)
     done = acknowledge(Dataset(place), service, work=request.getfixturevalue("tmp_path") / "work")
-
     # Then all of their items are done
     assert (done.ok, done.rows) == (True, ITEMS)
     assert not service.ledger().pending(batch.batch_id, 0, ITEMS)

@@ -97,10 +97,8 @@ def test_every_shard_is_asked_and_the_newest_batch_comes_first(batches, aws, ask
     for shard in range(1, 8):
         aws.add_response("query", {"Items": [keyed_place(shard + 16)]})
     rows(aws, *map(keyed, [8, *range(17, 24), 80]))
-
     # When a page is listed
     page = batches.page_of_user_key("k", limit=24)
-
     # Then the batches are in the order of their ids, whatever the order of the rows
     assert [row.batch_id for row in page.batches] == [80, *reversed(range(17, 24)), 8]
     assert page.cursor is None
@@ -124,10 +122,8 @@ def test_a_page_reads_no_further_than_to_the_row_that_tells_of_another_page(batc
         aws.add_response("query", {"Items": []})
     aws.add_response("query", {"Items": [keyed_place(32)], "LastEvaluatedKey": keyed_place(32)})
     rows(aws, keyed(40))
-
     # When a page of one batch is listed
     page = batches.page_of_user_key("k", limit=1)
-
     # Then the second batch is read, since it says that there is more, and not the third
     assert page.batches == [keyed(40)]
     assert page.cursor is not None

@@ -163,7 +163,6 @@ def test_a_connection_with_patience_repeats_a_call_that_is_refused(client, aws, 
     aws.add_client_error(operation, "ThrottlingException")
     aws.add_response(operation, answer)
     connection = Connection(lambda: client, backoff=Backoff(sleep=lambda _: None), patience=patience)
-
     # Then those without patience are told so, and others get the answer to the second
     if not patience:
         with pytest.raises(Throttled):

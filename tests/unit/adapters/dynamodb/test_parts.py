@@ -52,10 +52,8 @@ def test_a_later_note_learns_where_the_message_is_only_if_it_does_not_know(
     aws.add_client_error("update_item", **refused({**row(3), "failed_at": {"N": "90"}, **later}))
     if calls == 2:
         aws.add_response("update_item", {})
-
     # When an earlier one comes late
     parts.update_failures(8, [note(3)._replace(failed_at=70, kept=kept)], expires_at=LATER)
-
     # Then it changes nothing but the place of the message, and only where none is noted
     aws.assert_no_pending_responses()
     if calls == 2:

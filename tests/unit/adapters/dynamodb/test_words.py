@@ -63,7 +63,6 @@ def test_tallies_go_up_with_the_bits_that_this_write_clears(words, aws, asked):
     aws.add_response("update_item", {"Attributes": after})
 
     (cleared,) = words.clear([Clear(KEY, 0b111, LATER, carried=carried)])
-
     # Then the next try adds those of bits 1 and 2 only, and the sum is not whole, as one of them was not
     assert cleared == Cleared(FULL ^ 0b111, 0b110, Tally(12, whole=False))
     assert asked[1]["UpdateExpression"].endswith(" ADD done :bits, failures :failures, carried :carried")

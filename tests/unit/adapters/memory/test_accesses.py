@@ -141,7 +141,6 @@ def test_a_write_that_adds_to_a_number_is_sent_only_once(call):
         "allocate_counted": lambda: batches.allocate_counted(8, 4, items=0, pending=0, activity=activity),
         "count": lambda: batches.count(8, 4, activity=activity),
     }
-
     # When it is made, Then its caller cannot know, and it took effect once
     with pytest.raises(OutcomeUnknown):
         calls[call]()
@@ -171,7 +170,6 @@ def test_an_outage_after_a_write_that_is_sent_once_leaves_its_caller_in_doubt(ca
         "batches.count": lambda: memory.batches.count(8, 4, activity=Activity(0, 0)),
         "batches.close": lambda: memory.batches.close(8, now=1),
     }
-
     # When it is made, Then its caller hears what a caller of DynamoDB would
     with pytest.raises(error):
         calls[call]()
@@ -190,7 +188,6 @@ def test_a_delayed_request_takes_effect_when_it_arrives_and_nobody_gets_its_answ
     memory.batches.create(BATCH)
     row, moved = memory.batches.close(8, now=2)
     assert (row and row.closed_at, moved, memory.accesses.late) == (2, True, 1)
-
     # When it arrives, Then it meets the row as it is by now
     memory.accesses.arrive()
     assert memory.accesses.late == 0

@@ -68,7 +68,6 @@ def test_the_key_of_the_index_is_what_activity_made_it_not_what_the_row_would_sa
 
     memory.batches.close(8, now=1, activity=Activity(0, 50))
     assert memory.batches.next_due() == 50
-
     # When it moves without activity, then the time stays
     memory.batches.rebound(8, items=0, pending=3)
     assert memory.batches.next_due() == 50

@@ -76,11 +76,9 @@ def test_of_two_messages_of_one_item_that_come_together_one_is_handed_out(desk):
     # Given a message that was sent twice
     (item, _) = desk.put("charge card", "b")
     desk.send("charge card", {names.ITEM_ATTRIBUTE: item})
-
     # When work is taken, Then it comes once, and the other message is gone
     assert desk.payloads() == ["charge card", "b"]
     assert desk.kept == ["charge card", "b"]
-
     # And once more, if nobody has done it
     desk.come_again()
     assert desk.payloads() == ["charge card", "b"]
@@ -158,12 +156,10 @@ class TestVoid:
         desk.put("old")
         desk.ledger.cancel(before.batch_id)
         desk.put("new")
-
         # When a process receives that has heard of it, then what is old is dropped
         desk.buffer = desk.buffers.define("jobs", 10)
         assert desk.payloads() == ["new"]
         assert desk.kept == ["new"]
-
         # When one receives that has not, then what is new is work all the same
         desk.come_again()
         desk.buffer = before

@@ -52,7 +52,6 @@ class TestOnce:
         die(town, "a", sent=0)
 
         behind.put("jobs", ["a"], key="order-7")
-
         # Then the work is in the new queue
         assert town.messages() == ["a"]
         assert town.take() == ["a"]
@@ -145,12 +144,10 @@ class TestAfterRetention:
         die(town, "a", sent=1)
         town.process().put("jobs", ["x"])
         world.clock.advance(SEND_MS + 1)
-
         # When a consumer does the work, or fails it, while a repeat gives it up
         world.at(call, moment, lambda: taken.extend(town.take(fails=fails)))
         taken = list[str]()
         put(town, "a")
-
         # Then it is not put in again
         assert taken == ["a", "x"]
         assert town.messages() == []
@@ -180,7 +177,6 @@ class TestRenewal:
         self.renew(town)
         town.die("channels.send", "after", lambda _: slow.put("jobs", ["a"], key="order-7"))
         assert town.take() == ["a"]
-
         # When the batch changes once more, then a repeat puts nothing in
         self.renew(town)
         put(town, "a")
@@ -219,7 +215,6 @@ class TestLate:
         die(town, "a", sent=0)
         town.process().put("jobs", ["b"])
         assert town.take() == ["b"]
-
         # When the put is repeated shortly before the slots would count as leaked
         world.clock.advance(HOUR - 60_000)
         put(town, "a")
@@ -234,7 +229,6 @@ class TestLate:
         # Given slots of a key in a buffer whose batch closes then
         die(town, "a", sent=0)
         town.process().define("jobs", 3)
-
         # When the put is repeated late, then the slots are given up for others, and not later
         town.world.clock.advance(HOUR - 60_000)
         put(town, "a")
@@ -255,7 +249,6 @@ class TestLate:
         town.world.clock.advance(10)
         town.world.at("channels.send", "after", later)
         put(town, "a")
-
         # Then both were told of work that is in, and the message of the first is void
         assert town.world.happened
         assert town.take() == ["a"]
@@ -306,7 +299,6 @@ def test_slots_that_were_given_up_are_not_kept(keys, entry):
     note = keys.find(entry, KEY, ["a"])
     keys.put_again(entry, note, [OLD], [0])
     keys.put_again(entry, note, [OLD], [0])
-
     # Then the other has sent in vain, and all go on with the same other slots
     assert not keys.keep(entry, note, [OLD])
     again = keys.find(entry, KEY, ["a"])

@@ -61,10 +61,8 @@ def test_a_producer_may_die_at_every_step_and_its_slots_come_back(world, town):
         with suppress(LimitReached):
             town.process().put(name, ["c", "d"])
         town.take(name)
-
         # When no message can exist any more
         world.clock.advance(world.memory.queues.retention * 1000 + MARGIN_MS)
-
         # Then there is as much room as at first
         town.process().put(name, ["e", "f"])
         assert town.take(name) == ["e", "f"]

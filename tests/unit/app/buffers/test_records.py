@@ -86,7 +86,6 @@ def test_remembering_a_record_is_read_again_when_it_is_half_a_minute_old(world, 
     seen = written(records, ENTRY)
     theirs = written(other, limited(seen, 4))
     before = reads(world)
-
     # Then the first works with what it knows, until that is too old
     world.clock.advance(FRESH_MS - 1)
     assert records.fresh("jobs") == seen
@@ -104,7 +103,6 @@ class TestBury:
         buried = other.read("jobs")
         assert buried is not None
         anew = written(other, limited(ENTRY, 9)._replace(version=buried.version))
-
         # Then neither its write nor a first write that is repeated is stored
         assert records.write(limited(seen, 4)) == (anew, False)
         assert records.write(ENTRY) == (anew, False)

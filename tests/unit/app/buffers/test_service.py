@@ -74,13 +74,11 @@ def test_work_is_taken_as_it_was_put_and_done_once(world, town, buffers):
     assert accepted.outcome is PutOutcome.WAITING
     assert len(set(accepted.items)) == 2
     world.clock.advance(1_500)
-
     # When another process takes it, and gives it back twice
     taker = town.process()
     work = taker.take("jobs", most=10)
     first = taker.done("jobs", [one.receipt for one in work])
     again = taker.done("jobs", [one.receipt for one in work])
-
     # Then it was done once, and the second time is no error
     assert [(one.payload, one.waited_ms) for one in work] == [("a", 1_500), ("b", 1_500)]
     assert (first.done, first.late) == (2, 0)
@@ -106,14 +104,12 @@ def test_status_counts_what_waits_and_below_zero_who_waits(town, buffers):
     buffers.take("jobs")
     level = buffers.status("jobs")
     assert (level.count, level.pending, level.taken, level.buffer.limit) == (1, 2, 1, 3)
-
     # When all is taken, and a consumer that has found nothing waits
     buffers.take("jobs")
     waiting: list[int] = []
     town.world.at("queues.receive", "before", lambda: None)
     town.world.at("queues.receive", "before", lambda: waiting.append(town.process().status("jobs").count))
     assert buffers.take("jobs") == []
-
     # Then the count says so, while it waits
     assert waiting == [-1]
     assert buffers.status("jobs").count == 0
@@ -126,7 +122,6 @@ def test_a_put_is_ready_when_a_consumer_waits_already(town, buffers):
         "directory.put", "after", lambda: outcomes.append(town.process().put("jobs", ["a"]).outcome)
     )
     work = buffers.take("jobs")
-
     # Then the put that came meanwhile was ready, and the consumer has the work
     assert outcomes == [PutOutcome.READY]
     assert [one.payload for one in work] == ["a"]
@@ -138,7 +133,6 @@ def test_work_that_is_done_is_not_taken_again_though_its_message_stayed(town, bu
     buffers.put("jobs", ["a", "b"])
     (work,) = buffers.take("jobs")
     town.die("queues.remove", "before", lambda taker: taker.done("jobs", [work.receipt]))
-
     # When the message comes again, then nobody gets it, and it is gone
     assert buffers.status("jobs").pending == 1
     assert town.take() == ["b"]
@@ -153,7 +147,6 @@ def test_the_limit_changes_when_all_that_was_in_is_done(town, buffers):
     with pytest.raises(LimitReached, match="until the 1 items in it are done"):
         buffers.put("jobs", ["b"])
     assert buffers.status("jobs").draining
-
     # When the work is done, then the next put has the new limit
     town.take()
     buffers.put("jobs", list("bcdef"))
@@ -164,7 +157,6 @@ def test_the_limit_changes_when_all_that_was_in_is_done(town, buffers):
 def test_a_change_of_the_limit_that_dies_half_way_holds_from_the_next_put_on(town, buffers):
     # Given a process that dies after it noted the new limit, and before it closed the batch of the old one
     town.die("batches.close", "before", lambda other: other.define("jobs", 5))
-
     # Then as much goes in as the buffer says
     other = town.process()
     assert other.list().buffers[0].limit == 5
@@ -176,7 +168,6 @@ def test_a_buffer_outlives_its_batch(world, town, buffers):
     before = buffers.list().buffers[0]
     world.clock.advance((LIFETIME - RENEWAL) * 1000 - 1)
     buffers.put("jobs", ["a"])
-
     # When a moment passes, then the buffer drains, and goes on with another
     world.clock.advance(1)
     with pytest.raises(LimitReached):
@@ -288,7 +279,6 @@ class TestReceipts:
         buffers.define("jobs", 3)
         buffers.put("jobs", ["new"])
         (work,) = buffers.take("jobs")
-
         # When it is given a receipt of the new buffer's work beside one of the old
         released = behind.done("jobs", [old.receipt, work.receipt])
 
@@ -341,7 +331,6 @@ class TestSlowCalls:
         # Given two processes that define a buffer at once
         world.at("queues.create", "after", lambda: town.process().define("jobs", 2))
         mine = town.process().define("jobs", 2)
-
         # Then both have one, and the queue and the batch of the slower are gone
         assert [mine] == list(town.process().list().buffers)
         assert list(world.memory.channels.queues) == [mine.queue]
@@ -360,7 +349,6 @@ class TestSlowCalls:
         # Given a process that dies in the middle of a deletion, before the buffer's batch has ended
         behind = town.process()
         town.die("batches.end", "before", lambda _: behind.delete("jobs"))
-
         # Then it refuses work, and so does every other
         for process in (behind, town.process()):
             for key in (None, "order-7"):
@@ -394,7 +382,6 @@ class TestQueueOfAnother:
 
         town.world.at("directory.page", "after", other)
         buffers.define("renders", 2, queue=MINE)
-
         # Then the second gets it neither at once nor later
         assert town.world.happened
         with pytest.raises(InvalidRequest, match="belongs to buffer renders"):
@@ -487,7 +474,6 @@ class TestPoll:
         buffers.poll("jobs", waiter=WAITER, waits=20)
         buffers.put("jobs", ["a"])
         world.at("directory.delete", "before", lambda: fail(error))
-
         # Then the waiter gets the work, which would otherwise come again only after its visibility timeout
         (work,) = buffers.poll("jobs", waiter=WAITER)
         assert world.happened
@@ -549,7 +535,6 @@ def test_whoever_died_holds_up_others_for_an_hour_and_itself_not_at_all(world, c
     world.clock.advance(1000)
     with claims.claimed(QUEUE, "others"):
         pass
-
     # But a repeat for the same buffer does not
     hold_and_die(world, claims, "jobs")
     with claims.claimed(QUEUE, "jobs"):
@@ -564,7 +549,6 @@ def test_a_claim_that_was_renewed_is_not_released_by_the_first_who_had_it(world,
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-
     # Then the claim of the second still holds
     with pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
         pass
@@ -618,7 +602,6 @@ def test_a_claim_that_is_released_between_two_tries_is_taken_anew(world, claims)
 
     with claims.claimed(QUEUE, "jobs"):
         pass
-
     # Then it takes the place that is free, at its third try
     assert tries[0] == tries[2] == 0
     assert len(tries) == 3

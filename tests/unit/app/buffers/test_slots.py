@@ -119,7 +119,6 @@ class TestTake:
         marked = process.marked(3)
         with pytest.raises(LimitReached):
             process.slots.take(marked, entry.buffer.batch_id, 1, "order-7")
-
         # When no message for them can exist any more, then a key gets slots
         process.clock.advance(marked.retention * 1000 + MARGIN_MS)
         assert len(process.slots.take(marked, entry.buffer.batch_id, 1, "order-7")) == 1
@@ -137,7 +136,6 @@ class TestRenewal:
         process.clock.at = entry.renew_at - 1
         _, group = process.slots.admit(entry, 1)
         assert process.batches() == [State.OPEN]
-
         # When its time has come, then the buffer takes nothing until that work is done
         process.clock.advance(1)
         for _ in range(2):
@@ -201,7 +199,6 @@ class TestRenewal:
 
         LostAnswers(process.world.memory).lose("directory.put", put)
         mine, group = process.slots.admit(entry, 1)
-
         # Then both have slots of that batch
         assert mine.buffer == theirs[0].buffer
         assert group.batch_id == mine.buffer.batch_id
@@ -305,7 +302,6 @@ class TestReclaim:
         with pytest.raises(LimitReached):
             process.another().slots.admit(leaked, 1)
         assert process.pending(leaked) == 3
-
         # When that time has come, then one slot is given up, and those behind the mark are not
         process.clock.advance(1)
         _, group = process.another().slots.admit(leaked, 1)
@@ -341,7 +337,6 @@ class TestReclaim:
             process.clock.advance(wait)
             with pytest.raises(LimitReached, match="until the 1 items in it are done"):
                 process.another().slots.admit(entry, 1)
-
         # When no message can exist any more, then the buffer goes on
         process.clock.advance(1)
         renewed, _ = process.another().slots.admit(entry, 3)

@@ -260,7 +260,6 @@ class TestSlow:
         batch = replace(BATCH, touched_at=now - quiet)
 
         found = of(now, batch, begun=True, done_min=80)[Code.SLOW]
-
         # Then it is said to come again, rather than to be done in a moment, once that time has passed
         assert found.evidence["eta_seconds"] == 500
         assert passed is found.detail.endswith(
@@ -315,7 +314,6 @@ class TestDeadline:
         # Given a batch of which the rest takes 1,000 seconds at its rate
         now = NOW + 1_000_000
         found = of(now, replace(BATCH, deadline=now + left), begun=True, done_min=50)
-
         # Then a deadline that leaves it less time is told long before
         assert (Code.DEADLINE_NEAR in found) is late
         if late:

@@ -35,10 +35,8 @@ def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads_and_no_write(scene, 
         scene.ledger.open(OpenBatch(parent_item=group[places[n] + (apart <= 64)]))
     before, writes = scene.accesses.reads.total(), scene.accesses.writes.copy()
     looks = scene.accesses.sends["inspection.look"]
-
     # When it is asked why it is not finished
     scene.diagnostics.why(batch.batch_id)
-
     # Then that takes at most 100 reads, each row of a listing and request to a queue counted, and no write
     reads = scene.accesses.reads.total() - before
     rows = gathering.SENT - 1 + gathering.RETRIES - 1
@@ -152,7 +150,6 @@ def test_without_a_note_of_missing_items_the_queues_of_others_are_looked_at(scen
     for n in range(5):
         scene.diagnostics.note_sent(batch.batch_id, SentItems(f"q{n % 4}", n, n + 1))
     scene.ledger.mark(group[:40]).whole()
-
     # Then that is done once for each queue, the nearest first, and for three at most
     assert [report.queue for report in scene.facts(batch).queues] == ["q0", "q3", "q2"]
 
@@ -164,10 +161,8 @@ def test_children_of_the_first_missing_items_are_looked_for(scene):
     scene.ledger.mark([group[n] for n in (0, 1, 4)]).whole()
 
     found = scene.facts(batch).children
-
     # Then those of the first four missing items are known
     assert {at: child.batch_id for at, child in found.items()} == {at: children[at] for at in (2, 3, 5, 6)}
-
     # And one that has ended does no work any more
     scene.ledger.cancel(children[2])
     assert set(scene.facts(batch).children) == {3, 5, 6}
@@ -236,7 +231,6 @@ class TestHeld:
         scene.ledger.mark([group[4]]).whole()
 
         facts = scene.facts(batch)
-
         # Then the other is held, and is a range of its own
         assert (facts.held, facts.held_more) == ({3: "no price"}, False)
         assert [(one.start, one.stop) for one in facts.missing] == [(0, 3), (3, 4), (5, 10)]
@@ -285,10 +279,8 @@ class TestHeld:
         for n in range(4):
             scene.diagnostics.note_sent(batch.batch_id, SentItems(f"https://queue/{n}", 0, BILLION))
         before = scene.accesses.reads.total()
-
         # When it is asked why it is not finished
         scene.diagnostics.why(batch.batch_id)
-
         # Then each row, each row of a listing and each request to a queue counted, that is within the bound
         rows = gathering.SENT - 1 + gathering.RETRIES - 1 + gathering.HELD - 1
         reads = scene.accesses.reads.total() - before
@@ -330,7 +322,6 @@ def test_an_item_that_was_sent_to_one_queue_has_it(scene):
 
     found = sent_queues(scene.ports, [*group, "forged", ""])
     assert found == {**dict.fromkeys(group[0:3], WORK), group[3]: OTHER}
-
     # And notes that cannot be read now are done without
     scene.refuse("parts.sent")
     assert sent_queues(scene.ports, [*group]) == {}
@@ -349,7 +340,6 @@ def test_attempts_are_those_of_the_notes_and_bad_ids_have_none(scene):
         first[1]: (f"error of {first.batch_id}", "work"),
         second[1]: (f"error of {second.batch_id}", "work"),
     }
-
     # And notes of one batch that cannot be read now are done without, and keep those of others
     scene.refuse("parts.retries")
     assert set(last_attempts(scene.ports, items)) == {second[1]}

@@ -90,7 +90,6 @@ class TestRetries:
         batch_id = groups[0].batch_id
         scene.diagnostics.note_retries([Retry(groups[0][2], 2, "")])
         groups.append(scene.ledger.add(batch_id, 3))
-
         # When attempts at earlier and later items are noted together, in either order
         scene.diagnostics.note_retries([Retry(groups[n][0], 2, "") for n in order])
 
@@ -166,7 +165,6 @@ def test_a_stalled_batch_comes_before_fifty_newer_ones_that_failed():
     world.service.consume(world.queue, world.handle)
 
     attention = world.tracker.attention()
-
     # Then the stalled one is first, the redriven ones are gone, and the counts are whole
     first = attention.batches[0]
     assert (first.batch.user_key, first.trouble, first.action) == ("payroll", Trouble.STALLED, "why")
@@ -174,7 +172,6 @@ def test_a_stalled_batch_comes_before_fifty_newer_ones_that_failed():
     assert shown == ids[::-1][: len(shown)]
     assert len(shown) >= 9
     assert attention.counts == {"stalled": 1, "failed": 38}
-
     # And activity ends a stall
     world.tracker.ack(group[:1])
     assert world.tracker.attention(limit=1).batches == ()
@@ -218,7 +215,6 @@ def test_a_parent_needs_nobody_once_the_failures_of_its_children_are_redriven():
 
     world.broken = False
     world.tracker.redrive(failed)
-
     # Then none is listed, nor has a flag
     assert world.listed() == []
     assert [world.tracker.status(one).batch.attention for one in (top.id, middle.id, failed)] == [None] * 3
@@ -248,7 +244,6 @@ def test_a_target_that_fails_until_it_is_told():
     sqs.delete_queue(QueueUrl=queue)
     world.tracker.ack(group)
     world.service.advance(timedelta(minutes=5))
-
     # When somebody asks what needs attention, then it is that
     (one,) = world.tracker.attention().batches
     assert (one.trouble, one.action) == (Trouble.TARGETS, "targets --redeliver")
@@ -259,7 +254,6 @@ def test_a_target_that_fails_until_it_is_told():
     assert target.failing_since is not None
     assert target.next_at is not None
     assert "; it is tried again by 20" in told.detail
-
     # And when the queue is there again, then nobody needs to look
     assert world.service.queue("told") == queue
     sqs.tag_queue(QueueUrl=queue, Tags={"fanin:channel": "yes"})
@@ -303,14 +297,12 @@ def test_a_batch_whose_failed_items_are_held_has_not_stalled(scene):
     scene.ledger.mark(items[:100]).whole()
     scene.ledger.mark([Failure(item, "x") for item in items[100:]]).whole()
     scene.clock.advance(HOUR)
-
     # When it is asked why, then they are its first finding, counted as far as a few reads go
     scene.accesses.reads.clear()
     found = scene.diagnostics.why(batch.batch_id).findings
     assert scene.accesses.reads.total() <= MOST_READS
     assert found[0].code is Code.HELD
     assert 0 < found[0].evidence["held"] <= 100
-
     # And nobody is told of a stall
     assert scene.stall(batch) is None
 
@@ -324,10 +316,8 @@ def test_failed_items_that_are_held_have_not_stalled(scene):
     scene.diagnostics.note_retries([Retry(item, 5, "no such customer") for item in items])
     scene.clock.advance(1_000)
     scene.ledger.mark([Failure(item, "dead letter") for item in items]).whole()
-
     # When nobody has decided for an hour
     scene.clock.advance(HOUR)
-
     # Then that is said, and nothing else
     (found,) = scene.diagnostics.why(batch.batch_id).findings
     assert (found.code, found.severity) == (Code.HELD, Severity.INFO)

@@ -211,7 +211,6 @@ class TestFailure:
             raise Throttled("busy")
 
         monkeypatch.setattr(town.memory.channels, "resolve", slow)
-
         # Then each run tries one, also if it has less time than that takes
         runs = [sweep(town, turn_ms=turn) for turn in (60 * SECOND, 1, 1, 1)]
 

@@ -99,7 +99,6 @@ def test_a_route_whose_rule_is_refused_for_good_is_not_left_behind(town, error):
     old = town.routing.put(PutRoute("old", PATTERN, "desk"))
     for _ in range(2):
         town.refuse("rules.put", error)
-
     # When one is made and the other changed, Then all is as it was
     with pytest.raises(type(error)):
         town.routing.put(PutRoute("orders", PATTERN, "desk"))
@@ -206,16 +205,13 @@ def test_a_route_that_cannot_be_read_or_tested_hides_no_other(town):
 def test_limits_of_an_event_count_bytes_and_not_ascii_escapes(town):
     # Given a route to everybody
     town.routing.put(PutRoute("orders", {"source": ["shop"]}, "desk"))
-
     # When an event with 190 KB of UTF-8 is published and routed
     detail = {"text": "é" * 95_000}
     town.routing.publish(PutEvent("shop", "Placed", detail))
     town.routing.route("orders", EVENT | {"detail": detail})
-
     # Then its message is one that every queue takes
     (message, *_) = town.memory.channels.queues["q-a"]
     assert len(message.body.encode()) < limits.MAX_QUEUE_BYTES
-
     # And an event of more bytes is refused, although it has fewer characters than the limit
     with pytest.raises(InvalidRequest, match="over 204800 bytes"):
         town.routing.publish(PutEvent("shop", "Placed", {"text": "é" * 103_000}))
@@ -236,12 +232,10 @@ class TestThrottled:
         # Given an event for three queues: one is throttled, and one refuses it
         town.routing.put(PutRoute("orders", PATTERN, "desk"))
         town.memory.channels.refusing["q-c"] = "no"
-
         # When it is routed until the queue takes it again
         for _ in range(3):
             throttled(town, EVENT, "q-b")
         routed = town.routing.route("orders", EVENT)
-
         # Then each queue has one message, and the answer tells of all of them
         assert town.delivered() == {"q-a": 1, "q-b": 1}
         assert routed == Routed(sent=2, refused=1)

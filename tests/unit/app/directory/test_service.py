@@ -166,14 +166,12 @@ def test_a_row_that_nobody_can_read_spoils_neither_its_topic_nor_its_own_renewal
     for name in "ac":
         town.register("cars", name, "q1")
     town.ports.directory.put("topic/cars", "b", {"channel": "q1", "left": "who knows"}, expires_at=2**40)
-
     # Then others find the rest, and the instance itself is not registered
     assert town.members("cars") == ["a", "c"]
     assert town.directory.named(["cars/a"]).keys() == {"cars/a"}
     for call in (lambda: town.directory.get("cars", "b"), lambda: town.directory.named(["cars/b"])):
         with pytest.raises(NotRegistered):
             call()
-
     # And when it registers again, it is there, and the bus is told
     town.memory.directory.changes.clear()
     town.register("cars", "b", "q2")
@@ -216,7 +214,6 @@ def test_all_events_of_a_stay_have_ids_of_their_own(town):
 
     for old, new in zip([None, *rows], [*rows, None], strict=True):
         town.directory.announce("cars", old, new)
-
     # Then a consumer that drops repeats drops nothing
     ids = [event.id for event in town.memory.events.published]
     assert len(set(ids)) == len(ids) == 4

@@ -166,7 +166,6 @@ class TestBounded:
         batch, (group,) = world.batch(20, limit=20)
         world.ledger.mark([group[3], group[9]]).whole()
         world.ledger.mark([ItemRange(group.prefix, 10, 18)]).whole()
-
         # When as many are added as were done, Then they fit, and not one more
         with pytest.raises(LimitReached, match="10 items pending"):
             world.ledger.add(batch.batch_id, 11, key=key)
@@ -205,12 +204,10 @@ class TestBounded:
         # Given a full batch with two items done
         batch, (group,) = world.batch(10, limit=10)
         world.ledger.mark(list(group[:2])).whole()
-
         # When two producers want that room, and one comes while the other counts
         world.at("batches.allocate_counted", "before", lambda: world.fresh().add(batch.batch_id, 2))
         with pytest.raises(LimitReached, match="10 items pending"):
             world.ledger.add(batch.batch_id, 2)
-
         # Then only one of them got it
         assert world.row(batch).items == 12
 
@@ -221,7 +218,6 @@ def test_processes_that_see_a_batch_once_keep_it_alive(world):
     for _ in range(10):
         world.clock.advance(500_000)
         world.fresh().add(batch.batch_id, 1)
-
     # Then the batch is as young as its last addition
     assert world.row(batch).touched_at > world.clock.at - 100_000
     assert world.fresh().reap().orphaned == 0

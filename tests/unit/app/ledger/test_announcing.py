@@ -107,7 +107,6 @@ class TestParent:
         world.ledger.cancel(first.batch_id)
         late = [first, *(never_used(world, group[0]) for _ in range(ghosts))]
         last, (items,) = world.batch(1, parent_item=group[0], closed=True)
-
         # When those before are announced late, then they do not speak for the one at work
         for child in late:
             announced(world, child)
@@ -125,7 +124,6 @@ class TestParent:
         world.ledger.cancel(first.batch_id)
         for _ in range(ghosts):
             ghost = never_used(world, group[0])
-
         # When all of them are announced, then the last one fails the item
         announced(world, first)
         assert world.row(parent).state is State.CLOSED
@@ -363,7 +361,6 @@ class TestEvent:
         monkeypatch.setattr(limits, "MAX_ENTRY", 50_000)
 
         event = announced(world, batch)
-
         # Then as much as fits is there, and the event says that this is not all
         detail = event.detail
         assert 25_000 < event.size <= 50_000

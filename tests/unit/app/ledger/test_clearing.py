@@ -16,11 +16,9 @@ from tests.unit.app.conftest import Crash, World
 def test_tell_who_was_first(world):
     batch, (group,) = world.batch(40)
     world.ledger.mark([group[0], group[1]]).whole()
-
     # When words of level 0, and a bit of level 1 that stands for the four items 8 to 11
     marks = {batch.batch_id: [Bits(0, 0, 0b0111), Bits(1, 0, 0b0100)]}
     (told,) = world.ledger.clear(marks)
-
     # Then of the items, one is new and two are not; of the range it is only known that it was marked
     assert told == BitsCleared(batch.batch_id, State.OPEN, first=1, ranged=4, duplicates=2)
     assert {n for n in range(40) if n not in world.ledger.pending(batch.batch_id, 0, 40)} == {
@@ -164,12 +162,10 @@ class TestResults:
         marks = {batch.batch_id: [Bits(0, number, 0b1111) for number in range(5)]}
         values = {n: {"cents": -n, "rows": 2} for n in range(20) if n != 3}
         before = world.written()
-
         # When all are marked, in two calls
         (told,) = world.ledger.clear(marks, values={batch.batch_id: values})
         writes = world.written() - before
         world.fresh().clear(marks, values={batch.batch_id: values})
-
         # Then what came second brought nothing, nor did the item without values, and no write was added:
         # five words, two and one of the levels above, and the row
         row = world.ledger.status(batch.batch_id).batch

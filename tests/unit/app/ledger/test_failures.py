@@ -96,7 +96,6 @@ class TestStatus:
         world.fail(*(group[n] for n in (0, 1, 17, 33, 63)))
         world.ledger.mark(list(group)).whole()
         world.accesses.reads.clear()
-
         # Then one read tells how many failed
         row = world.ledger.status(batch.batch_id).batch
         assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, 5, False)
@@ -232,10 +231,8 @@ class TestFailing:
         # Given a batch that holds, with an item that is done
         batch, group = holding(world, 4)
         world.ledger.mark([group[0]]).whole()
-
         # When three fail, one of them named twice, and one that is done
         (receipt,) = world.fail(group[1], group[2], group[1], group[0])
-
         # Then two are held, and nothing was marked
         assert (receipt.held, receipt.first, receipt.state) == (2, 0, State.CLOSED)
         assert receipt.duplicates == (group[1], group[0])
@@ -273,7 +270,6 @@ class TestCounting:
         world.accesses.reads.clear()
 
         progress = world.ledger.status(batch.batch_id)
-
         # Then what it says is a lower bound, and not none
         assert world.accesses.reads.total() <= 67
         assert (0 < progress.batch.held < 200, progress.batch.may_hold_more) == (True, True)
@@ -417,12 +413,10 @@ def test_what_a_held_failure_brought_is_added_when_it_is_released(world):
     world.ledger.mark([Failure(group[66], "no price", totals={"rows": 7}), Failure(group[67], "no")]).whole()
     world.ledger.mark([*list(group[1:66]), *[Done(item, {"cents": 1}) for item in group[68:70]]]).whole()
     assert world.ledger.status(batch.batch_id, exact=True).batch.totals == {"rows": 0, "cents": 2}
-
     # When an acknowledgement decides one of them, and the others are released, twice
     world.ledger.mark([Done(group[66], {"rows": 100})]).whole()
     world.ledger.release(batch.batch_id)
     world.ledger.release(batch.batch_id)
-
     # Then each item has brought its values once
     row = world.row(batch)
     assert (row.state, row.failed) == (State.COMPLETE, 2)

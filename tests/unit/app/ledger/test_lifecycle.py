@@ -40,7 +40,6 @@ class TestClose:
         with world.dying("words.read", "before"):
             (world.ledger if seen else world.fresh()).close(batch.batch_id)
         assert world.row(batch).state is State.CLOSED
-
         # When a quarter of an hour is over
         world.clock.advance(FIRST_LOOK)
         assert world.fresh().reap().settled == 0

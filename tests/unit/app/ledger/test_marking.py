@@ -71,7 +71,6 @@ class TestVerdicts:
         forged = block._replace(check=block.check ^ 1).prefix
         ahead = ids.issue(batch.batch_id, 20, 5, batch.salt).prefix  # the salt vouches for it
         huge = no_bucket(world, monkeypatch)
-
         # When one request has marks of every kind, and each may be at fault
         good: list[Mark] = [
             group[0],
@@ -183,7 +182,6 @@ def test_first_of_an_item_that_a_range_covers(world, on_failure, size, *, fails_
     marked = world.ledger.mark(marks)
     again = world.ledger.mark([marks[place] for place in marked.left])
     (receipt,) = merge_receipts([*marked.receipts, *again.whole()])
-
     # Then a failure that came first is one, unless the batch holds it until the range has it done
     held = fails_first and on_failure is OnFailure.HOLD
     failed = fails_first and not held
@@ -342,10 +340,8 @@ def test_failures_are_not_listed_for_items_of_a_range_marked_high_up(world):
     # Given 64 items of words of four bits, and a range that left no trace on its leaves
     batch, (group,) = world.batch(64)
     world.ledger.mark([ItemRange(group.prefix, 16, 32)]).whole()
-
     # When some of them fail, and one beside them
     (receipt,) = world.fail(*(group[index] for index in (16, 21, 31, 32)))
-
     # Then only the one beside them has failed
     assert (receipt.first, receipt.duplicates) == (1, (group[16], group[21], group[31]))
     assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [32]
@@ -459,7 +455,6 @@ class TestLeft:
         monkeypatch.setattr(world.accesses, "_on_call", stop)
 
         marked = world.ledger.mark(items)
-
         # Then each is settled or left, and a repeat with more time ends the other batches
         assert len(marked.receipts) + len(marked.left) == 20
         monkeypatch.setattr(world.accesses, "_on_call", lambda *_: None)
@@ -510,7 +505,6 @@ class TestFailedAtTheEnd:
         world.at(*access, lambda: world.fresh().mark([ItemRange(group.prefix)]).whole())
 
         (receipt,) = world.ledger.mark([Failure(group[21], "slow")]).whole()
-
         # Then nothing has failed, in the row, or in what is listed
         assert world.happened
         assert (receipt.first, receipt.failed, receipt.duplicates) == (0, 0, (group[21],))
@@ -526,7 +520,6 @@ class TestFailedAtTheEnd:
         world.ledger.mark([group[n] for n in range(1, 900, 3)]).whole()
 
         world.ledger.mark([ItemRange(group.prefix, 0, 600), ItemRange(group.prefix, 500)]).whole()
-
         # Then each way to look at it tells the same
         row = world.row(batch)
         assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, 300, False)
@@ -618,7 +611,6 @@ def test_a_request_does_what_its_marks_do_one_by_one(request):
     again = one.world.ledger.mark([marks[place] for place in places]).at(places)
     together = merge([replace(first, left={}), again])
     apart = merge(each.world.ledger.mark([each.mark(said)]).at([place]) for place, said in enumerate(request))
-
     # Then the same is refused, done and told
     assert kinds(together.refused) == kinds(apart.refused)
     assert (together.left, together.unknown) == (apart.left, apart.unknown) == ({}, {})

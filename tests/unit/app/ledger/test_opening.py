@@ -169,7 +169,6 @@ class TestChildren:
         world.ledger.add(draft.batch_id, 2)
         with pytest.raises(ItemHasChild):
             world.fresh().open(OpenBatch(parent_item=item))
-
         # When the write comes again, then it is the child as it is by now
         again = world.fresh().commit(draft)
         assert again is not None
@@ -248,7 +247,6 @@ def test_steps_a_batch_is_there_with_its_commit_as_the_draft_was_changed(world):
     assert world.ports.batches.read([draft.batch_id]) == {}
 
     batch = opening.commit(draft)
-
     # Then it is there as changed, with its alarm
     assert batch == draft == world.row(draft)
     assert world.memory.timers.alarms == {draft.batch_id: world.clock.at + 9}
@@ -282,7 +280,6 @@ def test_a_key_that_expires_meanwhile_is_tried_again(world):
     mine = reservation(world)
     mine.draw(world.clock.at)
     world.clock.advance((60 + 86_400 + 1) * 1000)
-
     # When it draws again, over a record that is no longer there, then the caller shall repeat it all
     with pytest.raises(Throttled, match="expired") as caught:
         mine.draw(world.clock.at)
@@ -314,7 +311,6 @@ def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline, *, neste
         survived = world.go_on()
 
         rows = [world.fresh().open(request, key=KEY) for _ in range(2)]
-
         # Then there is one batch, with its alarm, and all were given it
         (made,) = (row for row in opened(world.memory) if row.user_key == REQUEST.user_key)
         assert rows == [made, made]
@@ -353,7 +349,6 @@ def test_a_write_that_comes_again_after_others_meets_its_own_batch(world, monkey
     monkeypatch.setattr(getattr(world.memory, store), call, again)
 
     mine = world.fresh().open(request, key=KEY)
-
     # Then all have the same batch, as it is by now, and its alarm is set
     (made,) = (row for row in opened(world.memory) if row.user_key == REQUEST.user_key)
     assert made.batch_id == mine.batch_id

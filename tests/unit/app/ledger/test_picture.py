@@ -79,7 +79,6 @@ def test_cells_show_the_level_below_the_root_by_default(world):
     world.ledger.mark([group[64], ItemRange(group.prefix, 0, 20)]).whole()
 
     picture = world.ledger.picture(batch.batch_id)
-
     # Then the root on level 3 has two cells: one of 64 items, and the rest
     assert picture == world.ledger.picture(batch.batch_id, level=3, number=0)
     assert (picture.root_level, picture.size, picture.start, picture.stop) == (3, 70, 0, 70)
@@ -168,11 +167,9 @@ class TestRaces:
         span = ItemRange(group.prefix, 0, 64)
         world.at("words.read_rows", "after", lambda: None)
         world.at("words.read_rows", "after", lambda: world.fresh().mark([span]).whole())
-
         # When a picture is read meanwhile, and another one afterwards
         during = world.ledger.picture(batch.batch_id, level=2, number=0)
         after = world.ledger.picture(batch.batch_id, level=2, number=0)
-
         # Then the first shows what was done when it began, and the second all
         assert world.happened
         assert [(one.done_min, one.done_max) for one in during.cells] == [(0, 16)] * 4
@@ -212,7 +209,6 @@ class TestRows:
         for level in range(batch_root := world.ports.tree.root_level(n) + 1):
             for number in {0, world.ports.tree.last(level, n) // 2, world.ports.tree.last(level, n)}:
                 picture, rows = reads.of(batch, level=level, number=number)
-
                 # Then a picture takes few rows, in two requests, and leaves few parts unread
                 assert rows <= MOST_ROWS
                 assert reads.requests == (["read_rows", "read_tallied"] if level else ["read_rows"])
@@ -230,7 +226,6 @@ class TestRows:
         world.ledger.mark([group[64**2 - 1]]).whole()
 
         picture, rows = Reads(world, monkeypatch).of(batch, level=1, number=0)
-
         # Then the three that are not read are done, and shown as such from their bit alone
         assert rows == 66
         unread = [one for one in picture.cells if one.word is None]
@@ -254,7 +249,6 @@ class TestRows:
         world.fail(*group[64:128])
 
         picture, rows = Reads(world, monkeypatch).of(batch, level=0, number=1)
-
         # Then as many are shown as held as rows are left for, and the picture says that there may be more
         assert rows <= MOST_ROWS
         assert states(picture) == [HELD] * 20 + [PENDING] * 44
@@ -365,7 +359,6 @@ def test_every_node_agrees_with_its_items_also_after_a_crash(width, n, holds, di
             do(world, batch, groups, deed)
         except Crash:
             world.ledger = world.fresh()
-
     # Then each node agrees with the model
     Model(world, batch).check()
     # And the root agrees with the status, which reads the same words

@@ -121,7 +121,6 @@ class TestMissing:
         batch, (group,) = world.batch(2_000)
         holes = {3, 4, 5, 8, 10, 63, 64, 500, 777, 1_300, 1_301, 1_999}
         world.ledger.mark([item for i, item in enumerate(group) if i not in holes]).whole()
-
         # When all pages are read, Then all holes are listed once, in order
         assert listed(small(world, budget), batch, limit=limit) == sorted(holes)
 
@@ -368,7 +367,6 @@ class TestBudget:
         while not looks or not looks[-1].certain:
             looks.append(look(world, batch, budget=300))
             reads.append(world.accesses.reads["words.read"])
-
         # Then each inspection reads what it may, ends nothing, and they come to an end
         assert 2 < len(looks) < 10
         assert {found.batch.state for found in looks[:-1]} == {State.CLOSED}

@@ -156,12 +156,10 @@ class TestLostBits:
         runs = [world.fresh().reap() for _ in range(2)]
         world.batch(1)
         world.clock.advance(3 * HOUR)
-
         # When the reaper comes again and again
         while not world.row(batch).state.terminal:
             world.clock.advance(5 * MINUTE)
             runs.append(world.fresh().reap())
-
         # Then it ends the idle one at once, and the other when it knows that it is complete
         assert runs[:3] == [Reaped(seen=1, unfinished=1), Reaped(), Reaped(seen=2, unfinished=1, orphaned=1)]
         assert runs[-1] == Reaped(seen=1, settled=1)

@@ -84,7 +84,6 @@ def test_results_are_deleted_with_their_batch(world):
     batch_id, group = opened(world)
     world.ledger.mark([Done(group[0], result=1), Done(group[1], result=LARGE)])
     assert len(world.memory.claims.objects) == 1
-
     # When the time is up while they are deleted, and the removal is repeated
     batch = world.ports.batches.read([batch_id])[batch_id]
     world.raise_at("parts.delete_results", "after", Throttled("the time is up"), after=1)

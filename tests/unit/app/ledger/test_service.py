@@ -81,7 +81,6 @@ class TestOneProcess:
         # Given items that another process added
         batch, _ = world.batch(1)
         group = world.fresh().add(batch.batch_id, 5)
-
         # When this one is told to look, then it acknowledges them without another look
         assert world.ledger.refresh([batch.batch_id])[batch.batch_id].items == 6
         with world.costing(reads=0, of="batches.read"):
@@ -201,7 +200,6 @@ def test_a_row_that_does_not_reach_far_enough_is_read_again(world, known):
     batch, _ = world.batch(3)
     known.fresh([batch.batch_id])
     world.fresh().add(batch.batch_id, 2)
-
     # Then it is read again by who names the new ones alone, and one that falls short stays as it is
     with world.costing(reads=0):
         assert known.reaching({batch.batch_id: 3})[batch.batch_id].items == 3

@@ -41,7 +41,6 @@ class TestOrder:
         refused = world.accesses.refused["words.clear"]
 
         world.ledger.mark([ItemRange(group.prefix, 1, 17)]).whole()
-
         # Then only the write of word 0 of level 0 was refused
         assert world.accesses.refused["words.clear"] - refused == 1
 
@@ -114,7 +113,6 @@ class TestHeal:
         world.ports.batches.close(batch.batch_id, now=world.clock.at)
 
         settler.heal([WordKey(batch.batch_id, level, 0) for level in range(root + 1)])
-
         # Then it writes nothing above the root
         assert world.row(batch).state is State.COMPLETE
         assert world.ports.words.read([WordKey(batch.batch_id, root + 1, 0)]) == {}
@@ -214,10 +212,8 @@ class TestOverload:
             world.at("words.clear", "after", lambda: None)
         world.raise_at("words.clear", "before", Throttled("slow down"))
         done, begun = (WordKey(batch.batch_id, 0, number) for number in (0, 1))
-
         # When the parent of both cannot be written
         outcomes = world.ledger.try_to_settle({done: 0b1110, begun: 0b1})
-
         # Then the finished word has to come again, so that its parent is written
         assert isinstance(outcomes[done], Throttled)
         assert not isinstance(outcomes[begun], Throttled)

@@ -124,7 +124,6 @@ class TestBudget:
         done = [(0, 70), (100, 101), (400, 900), (1_500, 1_507), (2_996, 3_000)]
         world.ledger.mark([ItemRange(group.prefix, *span) for span in done]).whole()
         expected = pending_leaves(world, batch)
-
         # When each walk begins where the one before stopped
         seen: list[int] = []
         at: int | None = 0
@@ -136,7 +135,6 @@ class TestBudget:
             assert found.stopped_at is None or found.stopped_at >= at
             at, walks = found.stopped_at, walks + 1
             assert walks < 100
-
         # Then every pending word was visited once, in order
         assert seen == expected
         assert (walks == 1) == (budget == 10_000)
@@ -150,7 +148,6 @@ def test_the_words_that_are_read_at_once_may_become_more_on_the_way(world):
     first = [next(found) for _ in range(3)]
     assert [one[:3] for one in first] == [(2, 0, FULL), (1, 0, FULL), (0, 0, FULL)]
     assert steps.reads == world.accesses.reads["words.read"] == 3
-
     # When it may read many at once from there on, then it goes on to the end
     steps.chunk = CHUNK
     assert leaves(found) == list(range(1, 16))

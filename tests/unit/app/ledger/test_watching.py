@@ -151,7 +151,6 @@ class TestWaiting:
         world.at("batches.tell", "after", lambda: None)
         world.at("words.read", "before", grow)
         world.fail(group[0])
-
         # Then it does not wait for the failed one alone
         assert world.happened
         assert told(world, batch) == ["failing"]
@@ -274,7 +273,6 @@ def test_beyond_the_count_the_batch_is_cancelled(world):
     batch, (group,) = world.batch(20, closed=True, tolerated_failures=Tolerance(count=3))
 
     assert fail(world, *group[0:3]).state is State.CLOSED
-
     # Then the fourth ends it, and the event says why
     receipt = fail(world, group[3])
     row = world.row(batch)
@@ -366,7 +364,6 @@ def test_items_that_are_redriven_while_it_counts_do_not_end_it(world):
     assert fail(world, *group[10:20]).state is State.OPEN
     notes, _ = world.ports.parts.failures(batch.batch_id)
     taken = {note.ordinal: note.failed_at for note in notes}
-
     # When a redrive takes them, after they were counted as failures and before as done
     for _ in taken:
         world.at("parts.redriven", "after", lambda: None)
@@ -390,7 +387,6 @@ def test_a_held_item_that_is_done_while_it_counts_is_one_item_of_the_sample(worl
     )
     world.ledger.mark(list(group[0:5])).whole()
     assert fail(world, *group[5:9]).state is State.OPEN
-
     # When a held item is acknowledged after it was counted as held, and before as done
     for _ in group[5:9]:
         world.at("parts.redriven", "after", lambda: None)

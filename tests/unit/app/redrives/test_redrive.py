@@ -149,7 +149,6 @@ def test_a_new_batch_that_is_removed_stops_the_redrive_and_loses_nothing_that_is
 
     failed.clock.advance(LEASE_MS)
     goes_on = failed.service().redrive(batch.batch_id)
-
     # Then it is finished, and the next redrive of the selection finds all that is not done
     assert (goes_on.finished, goes_on.items) == (True, 9 if deleted else 3)
     last = failed.service().redrive(batch.batch_id)
@@ -169,7 +168,6 @@ def test_nothing_is_sent_into_a_new_batch_that_is_removed_before(failed):
     # When its new batch is removed while the page is delivered
     failed.at("batches.allocate_once", "after", remove)
     stopped = failed.service().redrive(batch.batch_id)
-
     # Then the next redrive delivers it into another
     assert (stopped.finished, stopped.items, failed.bodies()) == (True, 0, {})
     done = failed.service().redrive(batch.batch_id)
@@ -217,7 +215,6 @@ def test_a_job_that_got_further_before_it_failed_is_not_tried_again_but_followed
 
     # When a job gets some pages further
     work()
-
     # Then another follows; and one that gets no further fails
     assert failed.memory.redrives.waiting == [job, job]
     assert failed.bodies().total() == 2
@@ -330,12 +327,10 @@ def test_a_crash_while_held_items_are_redriven_sends_each_under_its_own_id_or_af
         failed.fresh().cancel(batch.batch_id)
     before = failed.items()
     assert all(items == {own[body]} for body, items in before.items())
-
     # When the same is pressed again, and another selection
     failed.clock.advance(LEASE_MS)
     redriven(failed, batch)
     failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 5)]))
-
     # Then each has gone out, under its own id while the batch lived, and under one new id after its end
     new = {body: items - {own[body]} for body, items in failed.items().items()}
     assert {body: len(items) for body, items in new.items()} == dict.fromkeys(own, int(ended))
@@ -366,12 +361,10 @@ def test_two_redrives_across_the_end_of_a_batch_send_each_item_into_one_new_batc
         failed.service().redrive(batch.batch_id)
     failed.ledger.mark(items[:1]).whole()
     failed.ledger.cancel(batch.batch_id)
-
     # When another selection is redriven, and then the first one goes on
     other = failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 2)]))
     failed.clock.advance(LEASE_MS)
     first = failed.service().redrive(batch.batch_id)
-
     # Then each failure is sent by one of the two, and what was done meanwhile by neither
     assert (other.items, first.items) == (1, 2)
     assert failed.bodies() == {"body 1": 1, "body 2": 1}
@@ -393,7 +386,6 @@ def test_a_late_worker_does_not_undo_what_was_taken_after_the_end(failed):
 
     failed.service().redrive(batch.batch_id)
     failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 2)]))
-
     # Then each message was sent under one item id
     assert {body: len(ids) for body, ids in failed.items().items()} == {"body 0": 1, "body 1": 1}
 
@@ -412,11 +404,9 @@ def test_a_late_worker_takes_nothing_for_a_redrive_that_has_gone_on(failed):
         failed.crash_at("channels.send", "before")
 
     failed.at("parts.mark_redriven", "before", meanwhile)
-
     # When it wakes up, and would die before it sends anything
     with suppress(Crash):
         failed.service(page=1).redrive(batch.batch_id)
-
     # Then what is not under way any more can be redriven
     assert failed.bodies() == {"body 0": 1, "body 1": 1}
     assert failed.service().redrive(batch.batch_id, Redrive(dry_run=True)).items == 1
@@ -666,7 +656,6 @@ def test_an_item_that_was_released_while_a_redrive_took_it_can_be_redriven(faile
     assert not failed.sent()
     failed.ledger.close(batch.batch_id)
     assert failed.row(batch).failed == 1
-
     # When the batch has ended, then its failure is redriven, whoever presses
     failed.clock.advance(LEASE_MS)
     assert failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 1)])).items == 1
@@ -682,7 +671,6 @@ def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once
     fail_with_messages(failed, items[1:2])  # too late to be noted
 
     done = failed.service().redrive(batch.batch_id)
-
     # Then what was not done is sent under items of a new batch, once, whoever presses
     assert done.items == 2
     assert done.batch_id not in {None, batch.batch_id}

@@ -189,10 +189,8 @@ def test_enough_it_ends_when_enough_replied_and_others_are_still_missing(n, quor
     if failed:
         crowd.failed(batch, *failed)
     before = crowd.row(batch)
-
     # When it is asked whether that is enough
     crowd.gather.end_if_enough(crowd.ledger, before, crowd.plan(batch))
-
     # Then failures do not count, a number stands for all where there are fewer, and a share is of all
     needed = n + 1 if quorum is None else quorum * n if isinstance(quorum, float) else min(quorum, n)
     row = crowd.row(batch)

@@ -52,7 +52,6 @@ def test_everybody_is_listed_once_and_in_order_however_often_the_listing_stops(c
     register(memory, *cars)
     for most in turns:
         RecipientList(memory.ports()).resume(BATCH, SCATTER, until=FOREVER, most=most)
-
     # When one goes on to the end
     count = RecipientList(memory.ports()).resume(BATCH, SCATTER, until=FOREVER)
 
@@ -76,12 +75,10 @@ def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunk
     # Given a topic of twelve, and callers whose time is over before they begin
     register(world, *range(12))
     counts: list[int | None] = []
-
     # When each leaves the rest to the next one
     while not counts or counts[-1] is None:
         counts.append(RecipientList(world.ports).resume(BATCH, SCATTER, until=0))
         assert len(counts) < 10
-
     # Then each has listed a chunk, and the last one finds nobody left
     assert counts == [None] * 4 + [12]
     assert listed(world, 12) == list(range(12))

@@ -30,7 +30,6 @@ def test_those_who_neither_replied_nor_failed_are_missing(fleet):
     fleet.work()
     fleet.reply(1)
     batch_id = scattered.batch.batch_id
-
     # When they are asked for, then the others are missing, and that one has failed
     found = fleet.scatters.missing_recipients(batch_id)
     assert found.recipients == (
@@ -64,7 +63,6 @@ def test_a_window_with_exactly_a_page_of_the_missing_does_not_end_the_list(fleet
     fleet.work()
     for n in (0, 2, 4, 5):
         fleet.reply(n)
-
     # When a page has room for exactly the first two, then it says that there are more
     page = fleet.scatters.missing_recipients(scattered.batch.batch_id, limit=2)
     assert [one.ordinal for one in page.recipients] == [1, 3]

@@ -407,10 +407,8 @@ class TestTotals:
         # Given a process that died after it stored a payload, with values or without
         inbox.ask(1, totals=("km",))
         inbox.die_before("words.clear", 0, "one", totals=stored)
-
         # When the recipient replies once more, with other values
         inbox.reply(0, again, totals={"km": 70})
-
         # Then payload and values are of the same reply
         assert inbox.listed() == {0: "one"}
         assert inbox.now.totals == {"km": km}

@@ -16,7 +16,6 @@ class TestSending:
         scattered = fleet.start(4)
         channels.busy.add("https://sqs/car-1")
         del channels.queues["https://sqs/car-3"]
-
         # When the job is repeated until the queue takes messages again
         for _ in range(3):
             with pytest.raises(Throttled, match="1 messages"):
@@ -25,7 +24,6 @@ class TestSending:
         assert [len(fleet.got(i)) for i in range(3)] == [1, 0, 1]
         channels.busy.clear()
         fleet.work()
-
         # Then each of the others has one message, and the next wave goes to all who are missing
         assert [len(fleet.got(i)) for i in range(3)] == [1, 1, 1]
         assert fleet.scatters.status(scattered.batch.batch_id).failed == 1
@@ -147,10 +145,8 @@ class TestReplies:
         fleet.work()
         fleet.reply(0)
         fleet.ring(20)
-
         # When it gets a reply after it
         receipt = fleet.reply(1)
-
         # Then the reply is late, and counted no more than it is listed
         assert receipt.late
         assert not receipt.first
@@ -202,7 +198,6 @@ class TestQuorum:
         with fleet.dying("batches.count", "before"):
             fleet.reply(0)
         fleet.reply(0)
-
         # When another one makes it enough, Then the scatter is ready
         fleet.reply(1)
         assert fleet.scatters.status(scattered.batch.batch_id).ready

@@ -143,7 +143,6 @@ class TestSlowCaller:
             others.append(town.start(1, correlation_id="mine"))
 
         town.at("batches.create", "before", pause)
-
         # When it goes on, Then its own scatter is cancelled before anybody hears of it
         with pytest.raises(CorrelationIdAlive):
             town.start(2, correlation_id="mine")

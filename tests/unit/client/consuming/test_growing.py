@@ -37,13 +37,11 @@ def test_a_delivery_after_a_crash_sends_what_no_note_says_was_sent_and_adds_noth
                 raise RuntimeError("the process dies")
 
     service.consume(url, tracker.sqs_handler(handle))
-
     # When its message comes until it goes through
     with tracker.batch(close="drained") as batch:
         batch.send(url, ["root"])
     for _ in range(3):
         service.advance(MINUTE)
-
     # Then each item was added and sent once, and one event tells that all are done
     assert sorted(received) == ["a", "b", "root", "root", "root"]
     assert tracker.status(batch.id).batch.items == 3

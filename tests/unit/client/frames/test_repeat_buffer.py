@@ -56,7 +56,6 @@ def test_entries_wait_until_a_frame_takes_them_in_order(make):
     ]
     assert payloads(buffer, 7, (1, 99)) == [b"payload 1", b"payload 2"]
     assert payloads(buffer, 8, (0, 9)) == []
-
     # And a frame is dropped whole
     for _ in range(2):
         buffer.drop(7)
@@ -111,7 +110,6 @@ def test_what_can_never_be_sent_is_set_aside_with_the_reason(make):
     fill(buffer, 3)
     buffer.assign(7, 3)
     buffer.set_aside(7, {0: "too long", 2: "odd", 9: "not there"})
-
     # Then they are no longer sent, and still held
     assert payloads(buffer, 7, (0, 3)) == [b"payload 1"]
     aside = buffer.aside()
@@ -120,7 +118,6 @@ def test_what_can_never_be_sent_is_set_aside_with_the_reason(make):
         (b"payload 2", "text/plain", "odd"),
     ]
     assert (buffer.usage, buffer.waiting) == (BufferUsage(3, 27), 0)
-
     # And the end of their frame does not touch them
     buffer.drop(7)
     assert (buffer.aside(), buffer.usage) == (aside, BufferUsage(2, 18))
@@ -133,11 +130,9 @@ def test_it_says_how_many_envelopes_were_missing_from_too_many_frames(make):
     buffer.assign(7, 4)
     buffer.set_aside(7, {0: "too long"})
     missing = [(1, 3)]
-
     # When it is given up, then they wait again, since they may be missing from two frames
     assert buffer.release(7, missing, others_delivered=True, max_frames=2) == 0
     assert buffer.waiting == 2
-
     # And when they are missing from a second one, then they are set aside, and only they are counted
     buffer.assign(8, 2)
     assert buffer.release(8, [(0, 2)], max_frames=2) == 2
@@ -192,7 +187,6 @@ def test_threads_that_put_keep_to_the_bounds_and_lose_nothing():
     # When they all put at the same time
     with ThreadPoolExecutor(8) as pool:
         kept = sum(pool.map(put, range(8)))
-
     # Then exactly so many were accepted, each once
     assert kept == buffer.waiting == 500
     assert buffer.usage == BufferUsage(500, 500 * 4)
@@ -234,7 +228,6 @@ while True:
     os.kill(sender.pid, signal.SIGKILL)
     told = int([told, *sender.stdout.read().split()][-1])
     sender.wait()
-
     # When another one opens the file, Then everything that was said is there, in its frame or waiting
     buffer = SqliteRepeatBuffer(path)
     assert payloads(buffer, 7, (0, 20)) == [str(number).encode() for number in range(20)]
@@ -261,13 +254,11 @@ def test_a_full_disk_loses_nothing_and_all_goes_on_when_there_is_room(tmp_path):
     with pytest.raises(BufferFull, match=r"no room on the disk for .*buffer\.db") as full:
         buffer.put(b"x" * 100)
     assert (full.value.retryable, full.value.retry_after) == (True, 1)
-
     # Then what was put is there, and no frame is filled by halves
     assert buffer.usage.envelopes == buffer.waiting == number
     with pytest.raises(BufferFull):
         buffer.assign(7, number)
     assert (buffer.frames(), buffer.waiting) == ([], number)
-
     # When there is room, Then all goes on
     limit_disk(buffer, 100_000)
     buffer.assign(7, number)

@@ -59,7 +59,6 @@ def test_a_frame_that_is_long_gone_is_delivered_anew_however_large_it_was(world,
     world.sender(*(b"%d" % number for number in range(5)), buffer=buffer, size=5)
     world.queue.clear()
     world.clock.advance(40 * 86_400_000)
-
     # When another one begins, whose frames are smaller
     second, effects = world.repeater(buffer, size=2), []
     second.tick()
@@ -83,7 +82,6 @@ def test_run_flushes_and_ticks_with_a_pause_until_told_to_stop(world):
         return not repeater.buffer.usage.envelopes
 
     repeater.run(stop, pause=2.0)
-
     # Then it sent at once, and stopped after the round in which it heard of the end
     assert [sent for sent, _ in rounds] == [0, 1, 0]
     began = rounds[0][1]

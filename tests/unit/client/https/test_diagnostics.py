@@ -14,11 +14,9 @@ def test_a_failed_attempt_is_noted_by_one_request_since_a_consumer_waits_for_it(
     # Given a service that throttles, as when very many attempts at one batch fail at once
     script = Script(*[problem(503, "throttled", retry_after=20)] * 6)
     api = HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff)
-
     # When a consumer notes one of them
     with pytest.raises(Throttled):
         HttpsServices(api).diagnostics.note_retries([Retry("7:1:0", 2, "no", "work")])
-
     # Then it goes on at once: its function may have little time left
     assert len(script.requests) == 1
     assert waits.seconds == []

@@ -141,11 +141,9 @@ class TestLostAnswers:
         group = there.add(batch.batch_id, 10)
         there.close(batch.batch_id)
         gateway.lost = 1
-
         # When the caller acknowledges five of ten items, once
         with pytest.raises(OutcomeUnknown, match="may have taken effect"):
             mark(over_https.ledger, group)
-
         # Then five are counted, and the batch is not complete
         row = there.status(batch.batch_id).batch
         assert (row.acked, row.state) == (5, State.CLOSED)
@@ -178,7 +176,6 @@ class TestLostAnswers:
         count = Count(estimated.batch_id, 2)
         marks = [exact[0], estimated[0], count, Failure(exact[1]), Failure(estimated[1])]
         gateway.lost = 1
-
         # When its answer is lost, then it is not sent again
         marked = over_https.ledger.mark(marks)
         assert (list(marked.left), list(marked.unknown)) == ([0, 3], [1, 2, 4])
@@ -236,12 +233,10 @@ class TestOutage:
         group = there.add(there.open(OpenBatch()).batch_id, 10)
         learn(over_https.ledger, group)
         gateway.down = outage
-
         # When it marks items, then the error says that a repeat helps
         with pytest.raises(ServiceUnavailable) as raised:
             mark(over_https.ledger, group)
         assert raised.value.retryable
-
         # And a repeat marks them when the outage is over
         gateway.down = None
         (receipt,) = mark(over_https.ledger, group)

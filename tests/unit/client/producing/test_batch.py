@@ -308,7 +308,6 @@ class TestKey:
         tracker.ack([done[f"row {n}"] for n in (0, 1, 2, 7, 19)])
 
         batch, sent = send()
-
         # Then each row has one item, what is done is not sent again, and the batch completes
         again = received(sqs, queue)
         items = {m["Body"]: m["MessageAttributes"]["fanin-item"]["StringValue"] for m in again}
@@ -337,7 +336,6 @@ class TestKey:
             tracker.batch(key="import 7") as again,
         ):
             again.send(queue, rows(), block=10, key="rows", workers=1)
-
         # Then no message went out after the end
         assert len(received(sqs, queue)) == (0 if end.startswith("before") else 10)
 

@@ -93,11 +93,9 @@ class TestReading:
         for level in (4, 3, 2, 1, 0):
             before = read(service)
             counted.clear()
-
             # When somebody zooms in, square by square
             assert address is not None
             page = browser.get(address)
-
             # Then each page makes one call, which reads few rows
             assert page.status_code == 200
             assert counted == {"ledger.picture": 1}

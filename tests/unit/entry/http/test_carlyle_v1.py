@@ -23,7 +23,6 @@ def test_an_exact_batch(call):
     ]
     items = [f"{batch_id}:{group['id']}:{i}" for (group,) in blocks for i in range(group["upto"])]
     assert len(items) == 5
-
     # When four are acknowledged, the batch is closed, and the last is acknowledged
     assert call("POST", f"{EXACT}/items/ack", {"batchItemIds": items[:4]}).json == {"batchCompletions": []}
     assert call("GET", f"{EXACT}/{batch_id}").json == {
@@ -34,7 +33,6 @@ def test_an_exact_batch(call):
     }
     assert call("POST", f"{EXACT}/close/{batch_id}").json == {"isComplete": False}
     last = call("POST", f"{EXACT}/items/ack", {"batchItemIds": items[4:]})
-
     # Then the last acknowledgement is told of the completion
     assert last.json == {"batchCompletions": [{"batchId": batch_id, "userKey": "trip-7"}]}
     assert call("GET", f"{EXACT}/{batch_id}").json["isComplete"] is True
@@ -75,7 +73,6 @@ def test_open_and_closed_batches_are_deleted(call, since):
     call("POST", f"{EXACT}/close/{ids[1]}")
     call("POST", f"{EXACT}/close/{ids[2]}")
     call("POST", f"{EXACT}/items/ack", {"batchItemIds": [f"{ids[2]}:{group['id']}:{i}" for i in (0, 1)]})
-
     # When the closed are deleted, then the open
     closed = call("DELETE", f"{EXACT}/closed", since=since)
     opened = call("DELETE", f"{EXACT}/open", since=since)
@@ -98,11 +95,9 @@ def test_an_estimated_batch(call):
         "userKey": "fleet",
         "isComplete": False,
     }
-
     # When they are counted down, by one if nothing is said
     first = call("POST", f"{ESTIMATED}/decr", {"acks": [{"batchId": batch_id}]})
     last = call("POST", f"{ESTIMATED}/decr", {"acks": [{"batchId": batch_id, "by": 1}] * 2})
-
     # Then it is complete with the last
     assert first.json["results"][0]["isComplete"] is False
     assert last.json["results"] == [{"batchId": batch_id, "userKey": "fleet", "isComplete": True}]

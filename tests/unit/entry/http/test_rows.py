@@ -156,7 +156,6 @@ def test_a_request_reads_few_rows_of_many_batches(state, operation):
     query = {"listBatches": {"limit": 1_000}, "expireBatches": {"idle_since": "2100-01-01T00:00:00Z"}}[
         operation
     ]
-
     # When the pages are read to the end
     pages: list[int] = []
     cursor: dict[str, str] = {}
@@ -169,7 +168,6 @@ def test_a_request_reads_few_rows_of_many_batches(state, operation):
         if answer.json["cursor"] is None:
             break
         cursor = {"cursor": answer.json["cursor"]}
-
     # Then none of them has read more rows than any call may, and all batches were found
     assert len(pages) > 1
     assert max(pages) <= limits.MAX_ROWS
@@ -192,7 +190,6 @@ def test_a_listing_of_what_needs_attention_reads_what_is_wrong_and_few_rows():
     route = next(route for route in ROUTES if route.operation == "listAttention")
     cursor: dict[str, str] = {}
     found, counts = 0, {}
-
     # When all that needs attention is listed
     while True:
         answer, rows = asked(service, route, route.path, limit=1_000, **cursor)

@@ -75,7 +75,6 @@ def test_names_of_fleets_do_no_harm(report):
     # Given a fleet whose name is a script, when the page is made
     made = render_page(report)
     read = Read(made)
-
     # Then there is no script in it, and nothing to load
     assert "script" not in {tag for tag, _ in read.tags}
     loaded = [
@@ -86,7 +85,6 @@ def test_names_of_fleets_do_no_harm(report):
     ]
     assert not loaded
     assert not re.search(r"url\(|@import", made)
-
     # And the name is there, as text
     assert EVIL in read.text
 
@@ -120,7 +118,6 @@ def test_a_page_without_anything_is_a_page(report):
         rows=0,
         outside=0,
     )
-
     # When the page is made, then it says so, without a chart
     made = render_page(empty)
     assert "<svg" not in made

@@ -57,7 +57,6 @@ def test_it_starts_and_finds_its_page_in_the_zip(tmp_path):
     code = (
         "import job; from examples.fleet.analytics import html_page as page; print(page._text('report.html'))"
     )
-
     # When it starts where there is no checkout
     ran = subprocess.run(  # noqa: S603
         [sys.executable, "-S", "-c", code],
@@ -67,7 +66,6 @@ def test_it_starts_and_finds_its_page_in_the_zip(tmp_path):
         check=False,
         cwd=tmp_path,
     )
-
     # Then it has all that it imports, and its page
     assert ran.stderr == ""
     assert '<meta name="generator" content="fanin">' in ran.stdout

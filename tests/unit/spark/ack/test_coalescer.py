@@ -114,10 +114,8 @@ def test_ids_become_the_minimal_cover_and_rejects(chosen, bad, seed):
     seed.shuffle(values)
     cuts = [values[at::3] for at in range(3)]
     shares = [[pa.RecordBatch.from_pydict({"item": pa.array(part, pa.string())})] for part in cuts]
-
     # When they are coalesced and merged
     marks, rejects, rows = merged(tasks(shares, InputSchema(by_id=True)), InputSchema(by_id=True))
-
     # Then each batch has its minimal cover
     for row in BATCHES:
         mine = {ordinal for batch_id, ordinal in chosen if batch_id == row.batch_id}
@@ -172,7 +170,6 @@ def test_a_range_has_the_cover_that_the_tree_gives_it():
     record = pa.RecordBatch.from_pydict({"ordinal": pa.array([*range(start, stop), None, None], pa.int64())})
 
     marks, rejects, rows = merged(tasks([[record]], schema), schema)
-
     # Then the marks are those; and rows without an ordinal are rejects as they came, without a batch
     assert {mark for _, mark in marks} == set(Tree().cover(start, stop, 300_000))
     assert rejects == {('{"ordinal": null}', "null"): 2}
@@ -186,12 +183,10 @@ def test_the_highest_ordinal_of_all_does_not_keep_a_batch_from_being_read_again(
     coalescer = Coalescer(source, schema)
     given = list(coalescer.add(first))
     source.rows = (batch(7, 20), batch(9, 10))
-
     # When it comes to a new item, beside the highest number that a column can hold
     most = 2**63 - 1
     then = pa.RecordBatch.from_pydict({"batch_id": [7, 7, 9], "ordinal": [15, most, 1]})
     given += [*coalescer.add(then), *coalescer.finish()]
-
     # Then the item is acknowledged, and only that number is nobody's
     marks, rejects, _ = merged(given, schema, source)
     assert sorted(marks) == [(7, Bits(0, 0, 1 | 1 << 15)), (9, Bits(0, 0, 0b11))]
@@ -207,7 +202,6 @@ def test_an_item_that_failed_is_not_acknowledged_too():
     failed = coalesce_task(SOURCE, schema)([record])
 
     marks, rejects, _ = merged([*acked, *failed], schema)
-
     # Then the other 63 are marked, and the acknowledgement is the repeat
     assert marks == [(9, Bits(0, 0, 2**63 - 1))]
     assert rejects == {(values[63], "duplicate"): 1}

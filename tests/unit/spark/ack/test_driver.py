@@ -93,7 +93,6 @@ def test_failures_have_tasks_of_their_own():
 def test_failures_keep_to_the_rate_of_all_tasks_together(words, rate):
     # Given few words or many, and very many failures
     share = share_writes(words, 8, rate)
-
     # Then the tasks that fail items at the same time do not exceed the rate
     assert share.writes_per_second is not None
     assert min(8, share.tasks_for(1_000_000)) * share.writes_per_second <= rate

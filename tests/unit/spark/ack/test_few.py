@@ -66,7 +66,6 @@ def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch):
     monkeypatch.setattr(coalescing, "mark", lambda *_: pytest.fail("it was marked"))
     monkeypatch.setattr(rejects, "check_rejects_folder", lambda *_: None)
     monkeypatch.setattr(rejects, "_find_commonest", lambda *_: "")
-
     # When none may be left out, then the run ends there
     with pytest.raises(TooManyRejects, match="1 of 2 rows are rejects, and at most 0 may be"):
         coalescing.acknowledge_few(

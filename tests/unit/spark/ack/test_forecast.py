@@ -36,7 +36,6 @@ def test_half_of_eight_billion_items_takes_an_hour_at_the_quota():
 def test_a_new_table_takes_its_time_to_grow():
     # Given a table that takes 4,000 writes a second, and twice as many after each half hour
     made = made_of(2**27, NEW)
-
     # Then it writes 7.2, 14.4, 28.8 and 57.6 million in two hours, and the rest at the quota
     assert made.hours == pytest.approx(2 + (2**27 - 108e6) / 40_000 / 3_600)
     assert (made.summary()["writes_per_second"], made.summary()["warm_writes_per_second"]) == (40_000, 4_000)

@@ -71,7 +71,6 @@ def test_a_column_of_a_type_that_names_no_items_is_refused(kind):
     ):
         schema = InputSchema(by_id=name == "item")
         columns = types(**dict.fromkeys(schema.columns, LongType()) | {name: kind})
-
         # Then the refusal has the column, its type, and what it should have been
         told = f"the column {name} has the type {kind.simpleString()}, and {expected}"
         with pytest.raises(InvalidRequest, match=re.escape(told)):

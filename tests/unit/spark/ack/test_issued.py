@@ -51,7 +51,6 @@ def test_a_batch_is_read_again_when_the_input_names_items_beyond_it(issued, read
     # Given a batch that was read, and has grown since
     assert issued.sizes({7: 5_000}) == {7: 5_000}
     reader.rows[7] = batch(7, 6_000)
-
     # When items of before are asked for, then it is not read; when others are, it is
     assert issued.sizes({7: 4_000}) == {7: 5_000}
     assert issued.sizes({7: 5_001}) == {7: 6_000}

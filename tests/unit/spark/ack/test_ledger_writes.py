@@ -79,7 +79,6 @@ def test_a_store_that_refuses_a_fifth_is_written_to_the_end(monkeypatch):
     words = [Bits(0, number, Tree().full) for number in range(50)]
 
     told = results(mark([marks_of(batch.batch_id, words)], ledger))
-
     # Then all of it is written, and no word that was written is written again
     assert told[-1]["complete"]
     assert sum(row["first"] + row["duplicates"] for row in told) == 64 * 50
@@ -101,7 +100,6 @@ def test_a_store_that_refuses_slowly_ends_the_task_too(ledger, memory, monkeypat
     monkeypatch.setattr("fanin.spark.ack.ledger_writes.PATIENT", backoff)
     batch, _ = opened(ledger, 100)
     memory.accesses._on_call = refuse
-
     # When nothing is ever taken, Then the task does not multiply its patience by the number of tries
     with pytest.raises(Throttled, match="refused"):
         results(mark([marks_of(batch.batch_id, [Bits(0, 0, 1)])], ledger))
@@ -114,10 +112,8 @@ def test_a_rerun_writes_only_what_a_run_that_died_has_left(ledger, memory):
     words = [Bits(0, number, 0x5555555555555555) for number in range(2_000)]
     results(mark([marks_of(batch.batch_id, words[:1_800])], ledger))
     before = memory.accesses.writes["words.clear"]
-
     # When it runs again
     told = results(mark([marks_of(batch.batch_id, words)], ledger))
-
     # Then it writes the rest, and reads what is cheaper to read than to write
     assert memory.accesses.writes["words.clear"] - before == 200
     assert sum(row["first"] for row in told) == 200 * 32
@@ -134,7 +130,6 @@ def test_a_batch_that_is_gone_does_not_hold_up_the_others(ledger):
     ).combine_chunks()
 
     told = {row["batch_id"]: row for row in results(mark(record.to_batches(), ledger))}
-
     # Then its items are late, those below the bit of level 1 too
     assert (told[missing]["late"], told[missing]["words"]) == (64 + 2, 2)
     assert told[batch.batch_id]["first"] == 1
@@ -159,10 +154,8 @@ def test_failures_that_their_batch_holds_are_counted(ledger):
     batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
     group = ledger.add(batch_id, 10)
     rows = [(batch_id, 1, group[1], "x"), (batch_id, 2, None, "y")]
-
     # When two of its items fail, and fail again
     first, again = (results(fail([failures_of(rows)], ledger))[0] for _ in range(2))
-
     # Then no row of the input is lost in what the job adds up
     assert [sum(row[name] for name in ("first", "duplicates", "late", "held")) for row in (first, again)] == [
         2,

@@ -74,7 +74,6 @@ def test_one_odd_row_among_many_canonical_ones_is_found(odd, prefix):
     # Given ids of one prefix, one of which is not spelled as the service spells it
     texts = [f"{prefix}:{index}" for index in range(2_000)]
     texts[1_234] = f"{prefix}:{odd}"
-
     # Then only that one is told apart
     assert split(texts) == [expected(text) for text in texts]
 

@@ -46,7 +46,6 @@ def test_pages_and_repeats_are_all_that_came(made, room):
     builder = PageBuilder(room=room)
     came: Counter[tuple[int, int]] = Counter()
     repeats: Counter[tuple[int, int]] = Counter()
-
     # When they are added, the keys one by one where there is one only
     for keys, ordinals in made:
         came.update(zip(keys, ordinals, strict=True))
@@ -54,7 +53,6 @@ def test_pages_and_repeats_are_all_that_came(made, room):
         repeats.update(told(builder.add(single, np.array(ordinals, np.int64))))
     repeats.update(told(builder.flush()))
     pages = decoded(builder.take())
-
     # Then an item is in as many pages as its rows are not repeats
     assert pages.keys() == came.keys()
     assert pages + repeats == came
@@ -82,7 +80,6 @@ def test_repeats_do_not_wait_for_the_end():
     chunk[1] = chunk[0]
 
     found = told(builder.add(0, chunk))
-
     # Then it is told before anything is flushed
     assert found == [(0, chunk[0])]
 
@@ -94,13 +91,11 @@ def test_a_flag_takes_at_most_two_bytes(repeats):
     parts = np.array_split(np.random.default_rng(0).permutation(room), 16)
     parts[9][:repeats] = parts[9][1]
     builder = PageBuilder(room=room)
-
     # When they are added
     tracemalloc.start()
     found = [pair for part in parts for pair in told(builder.add(0, part))] + told(builder.flush())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-
     # Then memory stays below what docs/how-to/spark/ack.md promises
     assert len(found) == repeats
     assert peak < 2 * room
@@ -131,11 +126,9 @@ def test_consecutive_ordinals_find_repeats_among_those_before_and_after(order):
     run = np.arange(1_000)
     parts = [before, run, after][::order]
     builder = PageBuilder()
-
     # When they are added, in this order or the other
     repeats = [int(o) for part in parts for _, found in builder.add(7, part) for o in found]
     repeats += [int(o) for _, found in builder.flush() for o in found]
-
     # Then every occurrence but one is a repeat, and all are in the pages
     assert sorted(repeats) == [4, 4, 5, 17, 300, 999]
     (page,) = builder.take()
@@ -148,7 +141,6 @@ def test_the_first_and_last_of_consecutive_ordinals_are_known_afterwards(last):
     first, last = 7 - last, 16 + last
     builder = PageBuilder()
     assert not told(builder.add(7, np.arange(first, last + 1)))
-
     # When both ends come again, then they are repeats
     found = [*told(builder.add(7, np.array([last, first]))), *told(builder.flush())]
     assert sorted(found) == [(7, first), (7, last)]
@@ -160,6 +152,5 @@ def test_numpy_1_counts_bits_alike(monkeypatch):
     words = np.array([[0, 1, 2**63, 2**64 - 1], [7, 2**32, 2**48 - 1, 5]], np.uint64)
     known = popcount(words).tolist()
     monkeypatch.delattr(np, "bitwise_count", raising=False)
-
     # Then the table says the same
     assert popcount(words).tolist() == known == [[0, 1, 1, 64], [3, 1, 48, 2]]

@@ -64,7 +64,6 @@ def test_tasks_have_as_many_rows_where_a_split_ends_behind_the_start_of_a_file(t
 
     splits = files.splits(2)
     assert [(Path(split.path).name, split.start > 0) for split in splits[0]][-1] == ("2.parquet", False)
-
     # Then both tasks have as many row groups
     read = [
         sum(rows.num_rows for rows in files.read(split, InputSchema(by_id=True), reasons=False))

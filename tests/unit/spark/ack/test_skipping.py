@@ -54,11 +54,9 @@ def test_below_a_finished_word_nothing_is_read_but_the_words_above(ledger, memor
     batch_id = batch_of(ledger, 40_000)
     ledger.clear({batch_id: [Bits(0, number, TREE.full) for number in range(320)]})
     words = Counted(memory)
-
     # When all of its first 500 words are to be marked again
     sieve = Sieve(words)
     left, done = sieve.sift({batch_id: [(Bits(0, number, TREE.full), None) for number in range(500)]})
-
     # Then those that are not done are left, and one below the root, which may be finished for all that its
     # pending bits tell; and one word for 64 was read, and a sample
     assert [mark.number for mark, _ in left[batch_id]] == [0, *range(320, 500)]
@@ -97,7 +95,6 @@ def test_what_calls_find_done_is_learnt(ledger, memory):
     sieve.sift({batch_id: half(range(100))})
     sieve.learn(300, 100)
     ledger.clear({batch_id: [mark for mark, _ in half(range(200, 250))]})
-
     # Then the next words are read
     left, _ = sieve.sift({batch_id: half(range(200, 300))})
     assert [mark.number for mark, _ in left[batch_id]] == list(range(250, 300))
@@ -110,7 +107,6 @@ def test_a_finished_word_that_was_not_carried_up_is_written_again(ledger, memory
         [Clear(WordKey(batch_id, 0, 0), TREE.full, 2**40), Clear(WordKey(batch_id, 0, 1), 2**36 - 1, 2**40)]
     )
     marks = [(Bits(0, 0, TREE.full), None), (Bits(0, 1, 2**36 - 1), None)]
-
     # Then neither is left out, and marking them completes the batch
     left, _ = Sieve(memory.ports().words).sift({batch_id: marks})
     assert left[batch_id] == marks
@@ -146,7 +142,6 @@ def test_what_is_left_out_is_done_and_the_rest_completes_the_batch(seed):
             if mask >> position & 1:
                 first = (number * 64 + position) * span
                 group_done |= set(range(first, min(first + span, items)))
-
     # When all of its words are sifted
     last = TREE.last(0, items)
     marks = [(Bits(0, number, TREE.full), None) for number in range(last)]
@@ -154,7 +149,6 @@ def test_what_is_left_out_is_done_and_the_rest_completes_the_batch(seed):
     sieve = Sieve(memory.ports().words)
     sieve.learn(1, 1)
     left, done = sieve.sift({batch_id: marks})
-
     # Then what is left out is done, and the rest completes the batch
     written = {mark.number for mark, _ in left[batch_id]}
     skipped = {n for n in range(items) if n // 64 not in written}

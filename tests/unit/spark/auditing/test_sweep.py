@@ -73,10 +73,8 @@ def test_the_union_is_that_of_sets_however_the_pages_are_cut(words, size):
         {word: mask for word, mask in words.items() if intervals(word, 1, ITEMS)[0][0] < ITEMS}, set(words)
     )
     pages = [whole.slice(at, size) for at in range(0, whole.num_rows, size)]
-
     # When they are swept
     found = swept(pages)
-
     # Then done, hulls and gaps are what counting cell by cell gives
     for batch in {word[0] for word in words}:
         done = np.zeros(ITEMS, bool)
@@ -95,7 +93,6 @@ def test_the_union_is_that_of_sets_however_the_pages_are_cut(words, size):
             assert seen[gap["start"] : gap["stop"]].all()
             seen[gap["start"] : gap["stop"]] = False
         assert (seen == done).all()
-
     # And a finished word is lost exactly if no bit above it is clear
     lost = {(row["batch_id"], row["level"], row["number"]) for row in found[Measured.LOST]}
     present = {(row["batch_id"], row["level"], row["number"]) for row in whole.to_pylist()}
@@ -116,10 +113,8 @@ def _covered(word: Word, words: dict[Word, int]) -> bool:
 def test_runs_of_higher_tiers_stay_apart_since_lower_words_may_lie_between(tier):
     # Given a word of a higher tier with two runs, the last of them at bit 63
     level, size = 3 * tier, 64 ** (3 * tier)
-
     # When it is swept
     found = swept([page({(1, level, 0): 1 << 63 | 0b110}, set(), items=64 * size - 5)])
-
     # Then each run is a hull, cut at the last item, and there is no gap
     assert [(row["start"], row["stop"], row["done"]) for row in found[Measured.HULL]] == [
         (size, 3 * size, 2 * size),

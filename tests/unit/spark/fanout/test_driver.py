@@ -77,7 +77,6 @@ def test_nothing_is_sent_of_a_batch_that_ended_before_the_first_message(stack, m
     monkeypatch.setattr(SentMessages, "begin", too_late)
     monkeypatch.setattr(driver, "send", never)
     monkeypatch.setattr(summary, "write_rejects", lambda *_: {})
-
     # Then the driver sends nothing, and says what to do
     told = driver._send(FileSystem().session(), stack, plan(), STAGING)  # type: ignore[arg-type]
     assert (told.state, told.sent) == ("cancelled", None)
@@ -142,7 +141,6 @@ def test_a_redrive_that_its_deadline_completed_is_well_only_if_all_of_it_was_sen
     )
     batch = completed_by_its_deadline(stack, retrying(asked.request, earlier))
     note(system, batch, noted)
-
     # When it is run again, then it opens no other batch, and says how to send the rest unless all was sent
     told = driver._retry(session, stack, asked, rows)  # type: ignore[arg-type]
     assert (told.batch_id, told.state, told.retry_of) == (batch.batch_id, "complete", first.batch_id)

@@ -38,7 +38,6 @@ def test_what_the_request_leaves_open_is_as_in_the_earlier_batch(stack):
     assert retrying(OpenBatch(user_key="mine", totals=("cents",)), EarlierBatch.of(batch)).user_key == "mine"
     with pytest.raises(InvalidRequest, match="leave retry_of out"):
         retrying(OpenBatch(retry_of=batch.batch_id + 1), EarlierBatch.of(batch))
-
     # And it survives the note of the staging
     assert EarlierBatch(**json.loads(json.dumps(EarlierBatch.of(batch)._asdict()))) == EarlierBatch.of(batch)
 
@@ -68,11 +67,9 @@ def test_a_batch_whose_earlier_batch_was_removed_is_opened_without_it(stack):
     ledger, first = stack.ledger(), ended(stack, OpenBatch("orders"))
     request = retrying(OpenBatch(), EarlierBatch.of(first))
     ledger.remove(first.batch_id)
-
     # When drivers come one after the other, then they open one batch, which retries none
     one, two = (open_retry(ledger, request, "again", never) for _ in range(2))
     assert (one.batch_id, one.retry_of, one.user_key) == (two.batch_id, None, "orders")
-
     # And another fan-out cannot have the key; and once the batch is removed too, nobody opens another
     with pytest.raises(IdempotencyKeyReused):
         open_retry(ledger, replace(request, user_key="other"), "again", never)

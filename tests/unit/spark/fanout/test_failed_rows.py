@@ -57,7 +57,6 @@ def test_what_a_live_batch_had_sent_again_is_taken_once_more_after_its_end(stack
     ports.parts.mark_redriven(batch_id, {2: mark}, {}, expires_at=batch.expires_at)
     ledger.cancel(batch_id)
     batch = ledger.refresh([batch_id])[batch_id]
-
     # Then one redrive takes it, and no other
     assert take(ports, batch, "dataset/a", [2]) == {2}
     assert take(ports, batch, "dataset/b", [2]) == set()
@@ -138,13 +137,11 @@ def test_rows_that_are_staged_are_sent_though_their_batch_is_gone(stack, first, 
 def test_a_batch_that_is_removed_while_its_rows_are_chosen_or_taken_is_told(stack, first, stagings, folder):
     # Given a batch that is removed while tasks read which rows have failed, or take them
     stagings.meanwhile[folder] = lambda: stack.ledger().remove(first.batch_id)
-
     # When a driver stages them, and another one after it, then neither counts what it found as all of them
     for _driver in range(2):
         with pytest.raises(BatchGone) as refused:
             retried(stack, first)
         assert folder not in stagings.there
-
         # And if some may be taken, it says where all of them are
         told = "--input /again/chosen/rows-new --format parquet --body body" in str(refused.value)
         assert told is (folder == "/again")

@@ -72,11 +72,9 @@ def test_it_names_the_batch_that_was_opened_if_that_is_known(stack):
     files: Any = Files()
     assert noted_batch(files) is None
     assert "Batch" not in what_to_do(files)
-
     # When one is
     batch = stack.ledger().open(OpenBatch())
     note_batch(files, batch, "nightly")
-
     # Then people learn how to see and how to end it
     assert noted_batch(files) == batch.batch_id
     assert f"Batch {batch.batch_id} was opened from it" in what_to_do(files)
@@ -91,7 +89,6 @@ def test_another_key_than_that_of_the_batch_is_refused(stack):
     batch = ledger.open(OpenBatch())
     note_batch(files, batch, "nightly")
     check_key(files, "nightly", ledger)
-
     # Then no other key is taken, which would open a second batch of the same rows
     with pytest.raises(InvalidRequest, match=r"the key 'nightly', and the key is now 'daily'.*`fanin cancel"):
         check_key(files, "daily", ledger)
@@ -113,7 +110,6 @@ def test_rows_of_a_batch_that_ended_before_it_got_them_are_sent_under_another_ke
     ledger.cancel(batch.batch_id)
     if removed:
         ledger.remove(batch.batch_id)
-
     # When its rows are to be sent under another key, then only if none can have been sent
     if taken:
         check_key(files, "daily", ledger)

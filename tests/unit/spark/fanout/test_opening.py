@@ -142,17 +142,14 @@ def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(s
         stack.ledger().cancel(taken_away.batch_id)
         ended_before.add(taken_away.batch_id)
     assert len(ended_before) == 6
-
     # When the driver comes, and another one after it, then the rows are items of another batch
     one, two = (opened(stack, asked, STAGING, began=always) for _ in range(2))
     assert one[0].batch_id == two[0].batch_id
     assert one[0].batch_id not in ended_before
     assert one[1] == two[1] is not None
-
     # When that one is ended with its items, then it keeps them
     stack.ledger().cancel(one[0].batch_id)
     assert opened(stack, asked, STAGING, began=always)[0].batch_id == one[0].batch_id
-
     # But if nothing was sent of it, then the rows are items of another batch
     sent = lambda batch_id: batch_id != one[0].batch_id  # noqa: E731
     another = opened(stack, asked, STAGING, began=sent)
@@ -168,7 +165,6 @@ def test_rows_whose_deadline_is_over_go_out_under_another_key(stack):
     batch, _ = opened(stack, asked, STAGING, began=always)
     clock.advance(61_000)
     stack.ledger().cancel(batch.batch_id)
-
     # Then another batch needs another deadline; and with one it needs another key
     none = lambda _batch_id: False  # noqa: E731
     with pytest.raises(InvalidRequest, match="the deadline must lie in the future"):

@@ -59,7 +59,6 @@ def test_a_task_holds_at_most_a_page_however_large_its_partition_is():
 
     # When a task sends it
     (told,) = send_pages(partition(), TO, sender.send, lambda _: None)
-
     # Then it never read a page before all but the requests under way of those before were taken
     assert max(behind) <= 4 * 10
     assert told.to_pylist() == [{**NOTHING, "sent": 10_000, "requests": 1_000, "refused": 0}]
@@ -70,10 +69,8 @@ def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages():
     sqs = Queue(lambda body: int(body.split()[1]) % 2)
     sender = Sender(sqs, "https://queue", group_id="7", workers=4)
     failed: list[list[Failure]] = []
-
     # When a task sends 5,000
     pages = list(send_pages((page(n * 500, 500) for n in range(10)), TO, sender.send, failed.append))
-
     # Then the others are sent, and 2,500 items failed, a thousand or so at a time
     rows = [row for one in pages for row in one.to_pylist()]
     refused = {row["ordinal"]: row["detail"] for row in rows if row["ordinal"] is not None}
@@ -91,7 +88,6 @@ def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(st
     stack.sqs.refuses.add("body 1")
 
     told = list(send_task(SendTarget("https://queue", group.prefix, stack))([page(0, 3)]))  # type: ignore[arg-type]
-
     # Then the others are sent under their items, and the item of that one has failed
     assert stack.sqs.sent == {group[0]: "body 0", group[2]: "body 2"}
     (failure,) = stack.tracker().iter_failures(batch)
@@ -106,11 +102,9 @@ def test_a_task_counts_its_rows_also_those_that_the_queue_refuses(stack):
     stack.sqs.refuses.add("body 1")
     counted: Any = SimpleNamespace(sizes=[])
     counted.add = counted.sizes.append
-
     # When a task sends it in two pages
     target = SendTarget("https://queue", group.prefix, stack, count=counted)  # type: ignore[arg-type]
     list(send_task(target)([page(0, 3), page(3, 2)]))
-
     # Then all of them were counted
     assert counted.sizes == [3, 2]
 
@@ -137,7 +131,6 @@ def test_a_task_notes_what_it_sent_as_it_goes_and_its_successor_leaves_that_out(
     with pytest.raises(ZeroDivisionError):
         run(TO)
     assert noted == [(0, 7), (8, 50), (8, 100)]
-
     # When it is sent again, then what was noted is not sent, and is counted
     sqs = Queue(lambda body: body == "body 7")
     *refused, last = [row for one in run(replace(TO, sent=[(0, 7), (8, 100)])) for row in one.to_pylist()]
@@ -173,7 +166,6 @@ def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(st
         return [row for one in send_task(target)(keyed) for row in one.to_pylist()]
 
     *left, told = run(target)
-
     # Then each key is one item, and the other rows were sent under them
     assert {(row["ordinal"], row["reason"]) for row in left} == {(120, "unsent"), (150, "conflicting")}
     assert (told["sent"], told["refused"]) == (198, 2)
@@ -182,7 +174,6 @@ def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(st
     assert set(sent.values()) == {f"body {n}" for n in range(200) if n not in (4, 120, 150)}
     assert all(tracker.find_key(batch, body.replace("body", "k")).item == item for item, body in sent.items())
     assert tracker.iter_failures(batch).__next__().key == "k 120"
-
     # When a successor sends them again, then it leaves out what was noted
     stack.sqs.sent.clear()
     before = sent_before(stack, "https://queue", target.group)  # type: ignore[arg-type]

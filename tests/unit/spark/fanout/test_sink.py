@@ -29,10 +29,8 @@ def test_gaps_are_what_the_blocks_leave_out(parts, random):
             others |= set(range(at, at + size))
         at += size
     random.shuffle(ours)
-
     # When the rest is asked for
     found = list(sink.gaps(ours, at))
-
     # Then it is every ordinal that is not ours, once, in as few blocks as there are
     ordinals = [n for first, size in found for n in range(first, first + size)]
     assert ordinals == sorted(others)
@@ -87,7 +85,6 @@ class TestKeys:
         other = made.write(iter([keyed(b="2")]))
 
         made.commit([counts, other])
-
         # Then each key is an item, what only the first has is done, and the null has failed
         tracker = stack.tracker()
         assert tracker.status(batch).batch.items == 4
@@ -203,11 +200,9 @@ class TestWriting:
         made.write(iter([page(None, "lost", None)]))
         counts = made.write(iter([page("a", None, None), page(None, "b")]))
         assert stack.tracker().status(batch, exact=True).batch.failed == 0
-
         # When it is committed, and the commit is repeated
         made.commit([counts])
         made.commit([counts])
-
         # Then only the nulls of the attempt that counts have failed, and its messages are waited for
         tracker = stack.tracker()
         failures = list(tracker.iter_failures(batch))
@@ -267,7 +262,6 @@ class TestWriting:
         stack.tracker().add(batch, 1)
 
         made.commit([counts])
-
         # Then only its items are left, and what they bring is the total
         tracker = stack.tracker()
         assert [(one.start, one.stop) for one in tracker.iter_missing(batch)] == [(10_501, 10_503)]

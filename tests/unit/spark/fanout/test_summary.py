@@ -30,7 +30,6 @@ def test_what_is_left_of_a_batch_that_was_ended_is_told(stack):
     ledger = stack.ledger()
     live, empty, some = ledger.open(OpenBatch()), ledger.open(OpenBatch()), some_failed(stack)
     empty = ledger.cancel(empty.batch_id)
-
     # Then each says what to do, if there is anything
     assert unsent(live, "/again", SentSoFar.SOME) is None
     assert unsent(ledger.close(live.batch_id), "/again", SentSoFar.SOME) is None
@@ -54,7 +53,6 @@ def test_a_batch_that_its_deadline_completed_before_all_was_sent_is_told(stack):
     clock.advance(61_000)
     partial = ledger.meet_deadline(batch.batch_id)
     assert partial is not None
-
     # Then it is well only if all was sent; what is done was sent, whatever is noted of it
     assert "was completed by its deadline, and none of its rows was sent" in told(partial, SentSoFar.NONE)
     assert "completed by its deadline, and perhaps not all of its rows were sent" in told(
@@ -84,13 +82,10 @@ def test_messages_that_the_queue_refused_were_not_sent(stack, monkeypatch):
             summary, "_totals", lambda *_, count=refused: ({"sent": 3 - count, "requests": 1}, count)
         )
         monkeypatch.setattr(summary, "write_rejects", lambda *_, count=refused: {"unsent": count})
-
         # When it is summarized
         found = summary.summarize(spark, files, batch, staging, "/again/rejects")
-
         # Then it is well only if none was refused
         assert found.ok is not bool(refused)
-
     # And the note of the results was read once each time
     assert files.read.call_count == 2
 

@@ -69,7 +69,6 @@ def test_a_folder_above_the_dataset_is_not_listed_however_much_it_holds():
     store = Store(f"{PLACE}/day=1/a.parquet", f"{PLACE}/day=2/b.parquet")
 
     assert find_table(store.session(), files("day=1/a.parquet", "day=2/b.parquet")) is None
-
     # Then only folders of the dataset, and those in which tables have their logs, are listed
     assert {folder for folder in store.listed if not folder.endswith(INSIDE)} == {
         f"{PLACE}/day=1",

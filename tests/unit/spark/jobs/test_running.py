@@ -104,7 +104,6 @@ def test_what_a_job_has_so_far_is_in_the_summary_of_one_that_does_not_end(sessio
     # When it ends, then its summary has the batch
     ended_with, summary, _ = ended(capsys, stopped)
     assert (ended_with, summary["ok"], summary["batch_id"]) == (code, False, 7)
-
     # And that of the next run has not
     assert "batch_id" not in ended(capsys, refuse)[1]
 
@@ -139,7 +138,6 @@ def test_a_dataset_without_rows_is_well_but_people_are_warned(sessions, capsys, 
         "a-job", "does", lambda parser: parser.add_argument("--input"), lambda *_: {"ok": True, **found}
     )
     assert one.main(["--input", "acks/"]) == OK
-
     # Then only of no rows at all the summary and standard error say which dataset has none
     told = capsys.readouterr()
     summary = json.loads(told.out)
@@ -148,7 +146,6 @@ def test_a_dataset_without_rows_is_well_but_people_are_warned(sessions, capsys, 
         assert summary["warning"].startswith("acks/ has no rows; look whether the path is right")
         assert list(summary)[:3] == ["job", "ok", "warning"]
         assert told.err.splitlines() == [f"a-job: warning: {summary['warning']}"]
-
     # And of a job that has read none, nothing is said
     assert one.main([]) == OK
     assert "warning" not in json.loads(capsys.readouterr().out)
@@ -172,7 +169,6 @@ def test_wrong_arguments_of_a_job_start_nothing(sessions, capsys, module, words,
     # Given arguments that are unknown, too few, or contradict each other, when a job is run
     with pytest.raises(SystemExit) as ended:
         import_module(f"fanin.spark.jobs.{module}").JOB.main(["--output", "nowhere", *words.split()])
-
     # Then it says what to pass, and has not even started Spark
     assert ended.value.code == USAGE
     assert why in capsys.readouterr().err

@@ -86,7 +86,6 @@ def test_only_a_run_that_came_to_its_end_leaves_a_summary_in_its_folder(folder, 
 
     # When the job is run again
     ended_with = job(look).main(["--out", f"{folder}"])
-
     # Then nobody takes the old summary for that of this run, while it works or afterwards
     assert (ended_with, seen) == (code, [False])
     assert file.exists() is left
@@ -116,7 +115,6 @@ def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(sessio
         return {"ok": True}
 
     monkeypatch.setattr(running, "Folder", Bucket)
-
     # When the job is run, then Spark deletes the old summary first
     assert job(run).main(["--out", "s3://bucket/data"]) == OK
     name = "s3://bucket/data/summary.json"
@@ -129,7 +127,6 @@ def test_a_job_that_is_done_ends_well_though_its_summary_cannot_be_written(folde
         raise ServiceUnavailable(f"{name} cannot be replaced")
 
     monkeypatch.setattr(Files, "write", refuse_to_write)
-
     # When the job is done, then it says so, as without a folder
     assert job(lambda *_: {"ok": True}).main(["--out", f"{folder}"]) == OK
     told = capsys.readouterr()

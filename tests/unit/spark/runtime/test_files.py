@@ -56,10 +56,8 @@ def test_a_driver_that_dies_at_any_step_leaves_a_whole_file_or_none(system, repl
         else:
             assert system.files == {"/folder/note": b"the new text"}
             break
-
         # Then the file is old, or new, or missing
         assert whole(system) in {b"the new text", old if replace else None, None}
-
         # And the next driver writes it, unless it is there
         system.steps = None
         written = folder.write("note", "the next text", replace=replace)
@@ -140,7 +138,6 @@ def test_what_cannot_be_deleted_is_not_taken_for_gone(monkeypatch):
     system.files = {"/folder/rows/part-0": b"x"}
     monkeypatch.setattr(system, "delete", lambda _path, _recursive: False)
     folder = Folder(system.session(), "/folder")
-
     # When what is there should be deleted, then that is an error; what is not there is no matter
     with pytest.raises(ServiceUnavailable, match="/folder/rows cannot be deleted"):
         folder.delete("rows")
@@ -187,7 +184,6 @@ def test_a_file_whose_folder_was_taken_over_does_not_delete_what_is_there_now(mo
         return rename(source, target)
 
     monkeypatch.setattr(system, "rename", overtaken)
-
     # When it writes, then it says that it could not, and the other's file stays
     with pytest.raises(ServiceUnavailable, match="cannot be replaced"):
         folder.write("part", "mine")

@@ -141,7 +141,6 @@ def test_a_bucket_that_cannot_be_looked_for_is_asked_for_where_the_job_is(monkey
     # Given a job in the region of the bucket
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     assert file_system("s3://lake/acks")[0].region == "eu-west-1"
-
     # When it is in another one, then the error says so at once
     monkeypatch.setenv("AWS_REGION", "us-west-2")
     with pytest.raises(OSError, match=r"lake/acks: the configured region is us-west-2"):

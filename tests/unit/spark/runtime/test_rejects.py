@@ -36,10 +36,8 @@ def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came
         Reject(f"{{no{MARK}", "malformed", "why"),
         Reject(None, "null", ""),
     ]
-
     # When a run of few rows writes its own
     counted = write_few_rejects(system.session(), few, FOLDER, write_empty=False)
-
     # Then they are all there are, and a line that cannot be read is said to be one
     assert counted == {"malformed": 2, "null": 1}
     assert checked == [FOLDER]

@@ -26,10 +26,8 @@ TABLES = {
 def test_credentials_do_not_travel():
     # Given an environment with keys
     environment = {**TABLES, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "eu-west-1"}
-
     # When the tasks learn which stack it is
     told = dict(Service.from_env(environment).environment)
-
     # Then they learn region and tables, and no key
     assert told == {name: value for name, value in environment.items() if name != "AWS_SECRET_ACCESS_KEY"}
 
@@ -43,10 +41,8 @@ def test_an_environment_that_names_no_table_is_refused():
 def test_a_profile_names_the_local_stack_and_its_keys(local):
     # Given an environment that names another stack, and the profile
     environment = {**TABLES, "AWS_SECRET_ACCESS_KEY": "of an account", "FANIN_PROFILE": "local"}
-
     # When the tasks learn which stack it is
     told = dict(Service.from_env(environment).environment)
-
     # Then it is the local one, as it is for a tracker
     assert told["FANIN_BATCHES_TABLE"] == local.batches_table
     assert told["AWS_ENDPOINT_URL"] == local.endpoint_url
@@ -61,10 +57,8 @@ def test_what_the_profile_takes_back_reaches_the_tasks(local):
         "AWS_ENDPOINT_URL_DYNAMODB": "https://dynamodb.test",
         "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
     }
-
     # When the tasks learn which stack it is
     told = dict(Service.from_env({**elsewhere, "FANIN_PROFILE": "local"}).environment)
-
     # Then the first is empty, which counts as not set
     assert told["AWS_ENDPOINT_URL"] == local.endpoint_url
     assert {name: told[name] for name in elsewhere} == {
@@ -92,7 +86,6 @@ def test_its_services_are_where_the_local_stack_has_them(monkeypatch, local):
         monkeypatch.setenv(name, "of another stack")  # which is there again after the test
     local_stack.write(Path.cwd(), replace(local, endpoint_url="http://127.0.0.1:1", region="eu-west-1"))
     service = Service.from_env({"FANIN_PROFILE": "local"})
-
     # When a job asks where the services are that it calls, then that is the stack
     assert service.endpoints("dynamodb", "sqs") == {
         "DynamoDB": "http://127.0.0.1:1",
@@ -107,7 +100,6 @@ def test_each_table_is_asked_for_before_a_task_needs_it(monkeypatch, name):
     for variable in TABLES:
         monkeypatch.setenv(variable, "of another stack")  # which is there again after the test
     assert Service.from_env(TABLES).ledger()
-
     # When one is missing, then the driver says so
     with pytest.raises(NotConfigured, match=name):
         Service.from_env({variable: table for variable, table in TABLES.items() if variable != name})
@@ -200,7 +192,6 @@ def test_it_finds_what_the_table_takes(clock):
     # Given a table that takes 300 writes a second, of a process that could send 1,000
     pace = pace_of(clock)
     accepted = send(pace, clock, 60, limited(clock, 300))
-
     # Then most of what the table takes is used, and little is refused
     assert accepted > 60 * 300 * 0.75
     assert pace.refusals < accepted * 0.05
@@ -239,7 +230,6 @@ def test_processes_share_what_the_table_takes(clock):
             for process in processes:
                 process.run(accepts)
             clock.now += 0.001
-
     # Then both have had their share of the time that they were together, and wasted little of it
     shares = [process.accepted - some for process, some in zip((first, second), before, strict=True)]
     assert sum(shares) > 120 * 200 * 0.75
@@ -293,7 +283,6 @@ def test_a_client_sends_at_the_pace_and_each_refused_attempt_counts(clock):
     pace = pace_of(clock)
     pace.attach(client)
     client.meta.events.register_last("before-send.dynamodb", answer)
-
     # When a row is written, and then two in one call
     client.update_item(TableName="t", Key={"id": {"S": "1"}})
     assert pace.refusals == 2
@@ -301,7 +290,6 @@ def test_a_client_sends_at_the_pace_and_each_refused_attempt_counts(clock):
     answers.append(b'{"UnprocessedItems": {}}')
     put = {"PutRequest": {"Item": {"id": {"S": "1"}}}}
     client.batch_write_item(RequestItems={"t": [put, put]})
-
     # Then both rows have taken their time, and other errors do not count
     pace.wait()
     assert clock.now - before >= 2 / rate

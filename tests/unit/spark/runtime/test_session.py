@@ -107,7 +107,6 @@ def test_files_are_joined_again_afterwards_whatever_happens():
     with pytest.raises(ConnectionError):
         plan()
     assert planned == ["128MB"]
-
     # Then the setting is as before
     assert settings["spark.sql.files.openCostInBytes"] == "4MB"
 
@@ -119,7 +118,6 @@ def test_files_are_joined_again_when_the_last_of_several_threads_is_done():
     first, second = (one_task_for_each_file(spark) for _ in range(2))  # type: ignore[arg-type]
     first.__enter__()
     second.__enter__()
-
     # When they end one after the other, then the setting stays until both have
     first.__exit__(None, None, None)
     assert settings["spark.sql.files.openCostInBytes"] == "128MB"

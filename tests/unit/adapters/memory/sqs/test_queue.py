@@ -118,10 +118,8 @@ def test_a_message_received_too_often_moves_whole_to_the_dead_letters(store, que
     sent = work.send("poison", {"kind": {"DataType": "String", "StringValue": "trip"}})
     send(work, "good")
     assert [bodies(work, 1, 0), bodies(work, 1, 0)] == [["poison"], ["poison"]]
-
     # When it is received once more, then the next one comes in its place
     assert bodies(work, 1, 0) == ["good"]
-
     # And it lies in the other queue, as it was sent, and its tries go on
     (dead,) = queue.receive(10, None)
     assert (dead.message_id, dead.body, dead.attributes) == (sent.message_id, "poison", sent.attributes)

@@ -57,11 +57,9 @@ def test_a_message_sent_again_within_five_minutes_is_the_first_one(fifo, clock, 
     # Given a message that was sent, handled and removed
     first = fifo.send("x1", {}, group_id="x", dedup_id="d")
     fifo.remove(fifo.receive(1, None)[0].handle)
-
     # When it is sent again
     clock.advance(after)
     again = fifo.send("x1", {}, group_id="x", dedup_id="d")
-
     # Then it is told as the same, and does not come again, within that time
     assert (again.message_id == first.message_id) is (bodies_ == [])
     assert bodies(fifo) == bodies_

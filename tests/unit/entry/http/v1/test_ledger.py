@@ -20,13 +20,11 @@ def test_a_batch_lives_its_whole_life_over_http(call, memory):
     assert group.status == 201
     assert group.json["upto"] == 3
     prefix = f"{group.json['batch_id']}:{group.json['id']}"
-
     # When two are acknowledged, one of them twice, one fails, and the batch is closed
     receipts = call("POST", "/v1/acks", {"marks": [f"{prefix}:0", f"{prefix}:1"]})
     again = call("POST", "/v1/acks", {"marks": [f"{prefix}:1"]})
     failed = call("POST", "/v1/acks", {"marks": [{"failed": f"{prefix}:2", "reason": "no price"}]})
     closed = call("POST", f"{path}/close")
-
     # Then every receipt says what it did, and the batch is complete
     assert receipts.json["batches"][0]["first"] == 2
     assert again.json["batches"][0]["duplicates"] == [f"{prefix}:1"]
@@ -48,7 +46,6 @@ def test_missing_is_told_as_ranges_that_can_be_acknowledged(call):
     receipts = call("POST", "/v1/acks", {"marks": [{"group": prefix, "from": 10, "to": 90}]}).json
     assert receipts["batches"][0]["ranged"] == 80
     call("POST", f"/v1/batches/{batch_id}/close")
-
     # When what is missing is acknowledged by its ranges as they are
     missing = call("GET", f"/v1/batches/{batch_id}/missing", limit=10).json
     assert missing["ranges"] == [
@@ -202,11 +199,9 @@ def test_a_picture_shows_cells_and_items(call):
     prefix, path = f"{batch_id}:{group['id']}", f"/v1/batches/{batch_id}/picture"
     call("POST", "/v1/acks", {"marks": [{"group": prefix, "from": 0, "to": 65}]})
     call("POST", "/v1/acks", {"marks": [{"failed": f"{prefix}:99", "reason": "no price"}]})
-
     # When its root and one word below are looked at
     root = call("GET", path).json
     below = call("GET", path, level="0", number="1").json
-
     # Then cells have their words in hexadecimal, and items their states
     assert {name: root[name] for name in ("level", "number", "root_level", "size", "start", "stop")} == {
         "level": 1, "number": 0, "root_level": 1, "size": 100, "start": 0, "stop": 100,
