@@ -13,8 +13,11 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from fanin.testing import InMemoryService
 from tests.browser import chromium
+from tests.browser.consoles import Served, console_of
 from tests.browser.faults import Faults
+from tests.browser.gallery import Gallery
 from tests.browser.views import Motion, Scheme, View
 from tests.browser.visits import Visit
 
@@ -99,3 +102,15 @@ def pytest_runtest_call(item: pytest.Function) -> Generator[None, None, None]:
         if isinstance(visit, Visit):
             visit.failed(traceback.format_exc())
         raise
+
+
+@pytest.fixture(scope="module")
+def gallery() -> Gallery:
+    """Something of everything that the console shows."""
+    return Gallery(InMemoryService())
+
+
+@pytest.fixture(scope="module")
+def served(gallery: Gallery) -> Iterator[Served]:
+    with console_of(gallery.service, write=True) as served:
+        yield served

@@ -48,12 +48,6 @@ def gallery(request: pytest.FixtureRequest) -> Gallery:
 
 
 @pytest.fixture(scope="module")
-def served(gallery: Gallery) -> Iterator[Served]:
-    with console_of(gallery.service, write=True) as served:
-        yield served
-
-
-@pytest.fixture(scope="module")
 def plain() -> Iterator[Served]:
     with console_of(InMemoryService(), write=True) as served:
         yield served

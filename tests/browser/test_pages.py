@@ -1,6 +1,5 @@
 """Every page of the console is accessible in both schemes, fits into each screen, and is small."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -8,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from fanin.testing import InMemoryService
 from tests.browser.axe import COLOURS, accessible
-from tests.browser.consoles import Served, console_of
+from tests.browser.consoles import console_of
 from tests.browser.gallery import Gallery
 from tests.browser.views import HEIGHTS
 
@@ -16,17 +15,6 @@ LARGEST: Final = 100_000
 """Bytes of a page."""
 EXAMPLE: Final = Gallery(InMemoryService())
 """A gallery has the same pages each time; this one is only asked for their names."""
-
-
-@pytest.fixture(scope="module")
-def gallery() -> Gallery:
-    return Gallery(InMemoryService())
-
-
-@pytest.fixture(scope="module")
-def served(gallery: Gallery) -> Iterator[Served]:
-    with console_of(gallery.service, write=True) as served:
-        yield served
 
 
 def looks_right(page: Page) -> None:

@@ -1,15 +1,13 @@
 """The console is used by keyboard, without JavaScript, and by people who do not want motion."""
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
 from playwright.sync_api import expect
 
 from fanin.testing import InMemoryService
-from tests.browser.consoles import Served, console_of
-from tests.browser.gallery import Gallery
+from tests.browser.consoles import console_of
 from tests.browser.screenshots import Night
 from tests.browser.views import reduced_motion, without_javascript
 
@@ -20,17 +18,6 @@ MOVING: Final = """() => [...document.querySelectorAll('*')].filter(one => {
   const style = getComputedStyle(one);
   return style.animationName !== 'none' || style.transitionDuration.split(', ').some(time => time !== '0s');
 }).map(one => one.outerHTML)"""
-
-
-@pytest.fixture(scope="module")
-def gallery() -> Gallery:
-    return Gallery(InMemoryService())
-
-
-@pytest.fixture(scope="module")
-def served(gallery: Gallery) -> Iterator[Served]:
-    with console_of(gallery.service, write=True) as served:
-        yield served
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 664)], ids=["desk", "phone"])

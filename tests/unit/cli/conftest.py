@@ -15,6 +15,7 @@ from fanin.adapters.system import SystemClock
 from fanin.app.services import Services
 from fanin.cli.main import app
 from fanin.cli.session import Session
+from fanin.domain.ids import Group
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -41,3 +42,9 @@ def run(tracker: Tracker) -> Callable[..., Any]:
         return result
 
     return call
+
+
+@pytest.fixture
+def group(tracker: Tracker) -> Group:
+    """Ten items of an open batch."""
+    return tracker.add(tracker.open(user_key="k").batch_id, 10)

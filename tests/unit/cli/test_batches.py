@@ -9,11 +9,6 @@ from fanin.domain.batch import State
 from fanin.wire.json_types import encode_time
 
 
-@pytest.fixture
-def group(tracker):
-    return tracker.add(tracker.open(user_key="k").batch_id, 10)
-
-
 def test_open_prints_the_id(run, tracker):
     result = run("open", "--user-key", "catalog")
     batch = tracker.status(int(result.stdout)).batch

@@ -7,11 +7,6 @@ import pytest
 from fanin.cli.exits import ExitCode
 
 
-@pytest.fixture
-def group(tracker):
-    return tracker.add(tracker.open(user_key="k").batch_id, 10)
-
-
 def test_ack_takes_ids_and_ranges(run, tracker, group):
     result = run("ack", group[0], group[0], "--range", f"{group.prefix}:2..5", "--json")
     [receipt] = result.document["batches"]

@@ -8,11 +8,6 @@ from fanin.cli.exits import MEANINGS, ExitCode
 from fanin.cli.main import options_first
 
 
-@pytest.fixture
-def group(tracker):
-    return tracker.add(tracker.open(user_key="k").batch_id, 10)
-
-
 @pytest.mark.parametrize(
     "args",
     [

@@ -12,11 +12,6 @@ from fanin.domain.targets import TargetState
 from fanin.testing import InMemoryService
 
 
-@pytest.fixture
-def group(tracker):
-    return tracker.add(tracker.open(user_key="k").batch_id, 10)
-
-
 def test_status_says_how_far(run, tracker, group):
     tracker.ack(group[:4])
     assert "done\t4\n" in run("status", group.batch_id, "--exact").stdout
@@ -108,11 +103,6 @@ def test_a_message_that_was_not_kept_exits_with_1(run, tracker, group):
 
 
 TOKEN = "t" * 40 + "abcd"
-
-
-@pytest.fixture
-def service() -> InMemoryService:
-    return InMemoryService()
 
 
 @pytest.fixture

@@ -92,11 +92,6 @@ class Faulty:
 
 
 @pytest.fixture
-def memory() -> Memory:
-    return Memory()
-
-
-@pytest.fixture
 def ledger(memory: Memory) -> Recorder:
     return Recorder(LedgerService(memory.ports()))
 

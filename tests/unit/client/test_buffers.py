@@ -17,11 +17,6 @@ from fanin.errors import ItemFailed, LimitReached
 from tests.unit.client.https.conftest import Gateway, https
 
 
-@pytest.fixture
-def memory() -> Memory:
-    return Memory()
-
-
 @pytest.fixture(params=["https", "direct"])
 def buffers(request: pytest.FixtureRequest, memory: Memory) -> Buffers:
     direct = Services(memory.ports())

@@ -161,11 +161,6 @@ class Work:
 
 
 @pytest.fixture
-def service() -> InMemoryService:
-    return InMemoryService()
-
-
-@pytest.fixture
 def queue_url(service: InMemoryService) -> str:
     return service.queue("rows")
 

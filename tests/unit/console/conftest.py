@@ -33,11 +33,6 @@ def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture
-def service() -> InMemoryService:
-    return InMemoryService()
-
-
-@pytest.fixture
 def browse(service: InMemoryService) -> Browse:
     """Makes a browser for a console with some options; without a session, unless they ask for one."""
 

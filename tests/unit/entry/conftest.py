@@ -80,16 +80,6 @@ class Client:
 
 
 @pytest.fixture
-def memory() -> Memory:
-    return Memory()
-
-
-@pytest.fixture
-def ledger(memory: Memory) -> LedgerService:
-    return LedgerService(memory.ports())
-
-
-@pytest.fixture
 def call(ledger: LedgerService) -> Client:
     return Client(application(lambda: Services(ledger.ports)))
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.adapters.memory import Memory
 from fanin.entry import wiring
 from fanin.entry.http import application
 from fanin.entry.observe import counted
@@ -33,11 +32,6 @@ class Queue:
 def _no_metrics_of_other_tests() -> None:
     metrics_of_process.clear_metrics()
     counted.clear()
-
-
-@pytest.fixture
-def memory() -> Memory:
-    return Memory()
 
 
 @pytest.fixture

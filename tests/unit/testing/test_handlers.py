@@ -7,13 +7,8 @@ from typing import Any
 import pytest
 
 from fanin.errors import BatchClosed, IdempotencyKeyReused, InvalidRequest, Throttled
-from fanin.testing import Fault, InMemoryService
+from fanin.testing import Fault
 from fanin.testing.service import START
-
-
-@pytest.fixture
-def service() -> InMemoryService:
-    return InMemoryService()
 
 
 async def works_later(_message: Any) -> None: ...

@@ -28,11 +28,6 @@ from fanin.types import Delivery
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture
-def service() -> InMemoryService:
-    return InMemoryService()
-
-
 def kinds(service: InMemoryService) -> list[str]:
     return [event.detail_type for event in service.events]
 

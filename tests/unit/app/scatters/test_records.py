@@ -21,11 +21,6 @@ PLAN = ScatterPlan("c", 120, 2, None)
 
 
 @pytest.fixture
-def memory() -> Memory:
-    return Memory()
-
-
-@pytest.fixture
 def records(memory: Memory) -> Records:
     return memory.records
 

@@ -6,14 +6,8 @@ import pytest
 
 from fanin import ItemFailed, ReceivedMessage, Tracker
 from fanin.errors import BatchClosed, InvalidRequest
-from fanin.testing import InMemoryService
 
 MINUTE = timedelta(minutes=1)
-
-
-@pytest.fixture
-def service() -> InMemoryService:
-    return InMemoryService()
 
 
 @pytest.mark.parametrize("keys", [None, lambda body: body])

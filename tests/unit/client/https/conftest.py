@@ -139,11 +139,6 @@ def waits() -> Waits:
 
 
 @pytest.fixture
-def memory() -> Memory:
-    return Memory()
-
-
-@pytest.fixture
 def direct(memory: Memory) -> Services:
     """The services themselves, on the same stores."""
     return Services(memory.ports())

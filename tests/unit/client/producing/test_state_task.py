@@ -7,11 +7,6 @@ from fanin.domain.batch import State
 from fanin.testing import InMemoryService
 
 
-@pytest.fixture
-def service() -> InMemoryService:
-    return InMemoryService()
-
-
 def event(service: InMemoryService, queue: str) -> dict[str, object]:
     return {
         "on_end": [{"type": "step_functions", "task_token": "t" * 40}],

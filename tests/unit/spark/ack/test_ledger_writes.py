@@ -22,16 +22,6 @@ from fanin.spark.runtime.arrow import page
 NAMES = ("batch_id", "complete", "first", "ranged", "duplicates", "late", "words", "writes", "held")
 
 
-@pytest.fixture
-def memory() -> Memory:
-    return Memory()
-
-
-@pytest.fixture
-def ledger(memory: Memory) -> LedgerService:
-    return LedgerService(memory.ports())
-
-
 def opened(ledger: LedgerService, items: int) -> tuple[Batch, Group]:
     row = ledger.open(OpenBatch())
     group = ledger.add(row.batch_id, items)

@@ -27,16 +27,6 @@ class Counted:
         return self._words.read(keys)
 
 
-@pytest.fixture
-def memory() -> Memory:
-    return Memory()
-
-
-@pytest.fixture
-def ledger(memory: Memory) -> LedgerService:
-    return LedgerService(memory.ports())
-
-
 def batch_of(ledger: LedgerService, items: int) -> int:
     batch_id = ledger.open(OpenBatch()).batch_id
     ledger.add(batch_id, items)
