@@ -1,18 +1,12 @@
-"""A micro-batch: what few rows bring to the driver, and how partitions are read, on Spark."""
+"""What a micro-batch of few rows brings to the driver, counted on Spark."""
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
-from uuid import uuid4
 
-import pyarrow as pa
 import pytest
-from pyspark import TaskContext
 
-from fanin.spark.ack import coalescing, stream
+from fanin.spark.ack import coalescing
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.runtime.rejects import EVERY
 from tests.spark.given import Given, batch, block
 
@@ -72,40 +66,3 @@ def test_other_columns_may_have_the_names_that_tasks_use(spark):
 
     assert found is not None
     assert (found.marks.num_rows, found.rejects) == (1, [])
-
-
-NOBODY: Any = None
-"""A stack that is not asked."""
-
-
-def test_each_partition_is_read_once_and_by_a_task_of_its_own(spark, tmp_path, monkeypatch):
-    # Given a stream of some partitions, such as shards, which say what task reads them
-    (tmp_path / "read").mkdir()
-    partitions = coalescing.TASKS + 1
-    read = str(tmp_path / "read")
-
-    def told(records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        assert context
-        (Path(read) / f"{context.taskAttemptId()}-{uuid4()}").touch()
-        yield from records
-
-    rows = spark.range(0, 300, 1, partitions).selectExpr("id AS ordinal")
-
-    def coalesced(given: coalescing.Given) -> Acknowledged:
-        rows = given.rows
-        found = coalescing.coalesce_few(rows, InputSchema.of(rows.columns, 7), Given((batch(7, 300),)))
-        assert found
-        return Acknowledged(rows=found.rows, distinct=found.rows, failed=0)
-
-    monkeypatch.setattr(stream, "acknowledge_few", coalesced)
-    done: list[int] = []
-    handler = stream.ack_stream(
-        NOBODY, work=str(tmp_path / "work"), batch_id=7, on_done=lambda _, result: done.append(result.rows)
-    )
-    # When a micro-batch comes
-    handler(rows.mapInArrow(told, "ordinal long"), 0)
-    # Then as many tasks have read them as there are partitions
-    assert done == [300]
-    tasks = [path.name.partition("-")[0] for path in Path(read).iterdir()]
-    assert len(tasks) == len(set(tasks)) == partitions
