@@ -112,12 +112,6 @@ def test_envelopes_that_can_never_be_sent_are_named_with_their_reasons():
     assert (error.reasons, error.retryable) == ({3: "too long"}, False)
 
 
-def test_a_bad_request_is_caught_whichever_it_is():
-    for error in (errors.InvalidItemId, errors.RequestTooLarge, errors.IdempotencyKeyReused):
-        with pytest.raises(errors.InvalidRequest):
-            raise error("x")
-
-
 def test_the_reason_of_a_failed_item_can_be_sent():
     assert errors.ItemFailed("no such customer: é").reason == "no such customer: é"
     assert errors.ItemFailed("half a pair: \ud83d").reason == "half a pair: ?"

@@ -41,9 +41,3 @@ def test_every_end_has_an_event():
 
     assert set(names.DETAIL_TYPES) == set(names.TERMINAL_STATES) == terminal
     assert len(set(names.DETAIL_TYPES.values())) == len(terminal)
-
-
-def test_what_tables_have_stored_keeps_its_name():
-    assert (names.STATE_SHARD, names.INDEX_BY_STATE_SHARD, names.SHARDS) == ("shelf", "by_shelf", 8)
-    assert (names.USER_SHARD, names.INDEX_BY_USER_KEY) == ("user_shard", "by_user_key")
-    assert (names.ATTENTION, names.INDEX_BY_ATTENTION) == ("attention", "by_attention")

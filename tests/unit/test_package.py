@@ -8,7 +8,6 @@ import pytest
 import fanin
 import fanin.spark
 import fanin.types
-from fanin import errors
 
 SHOWN = (fanin, fanin.types)
 
@@ -57,7 +56,3 @@ def test_other_names_are_refused(module):
 def test_importing_the_package_imports_nothing_of_it():
     code = "import sys, fanin; print([m for m in sys.modules if m.startswith('fanin.') or m == 'boto3'])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "['fanin.lazy']\n"  # noqa: S603
-
-
-def test_a_failed_send_says_why_for_each_item():
-    assert errors.SendFailed("x", items={"1:g:0": "why"}).items == {"1:g:0": "why"}

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
 from examples.fleet.analytics.checking import check, read, rejected_rows, valid_rows
-from examples.fleet.analytics.telemetry import FILL_UPS, FLIGHTS, TRIPS
+from examples.fleet.analytics.telemetry import FILL_UPS, TRIPS
 from fanin.errors import InvalidRequest
 from fanin.spark import Dataset
 
@@ -192,39 +192,3 @@ def test_of_a_trip_that_is_sent_again_the_latest_row_counts(spark):
             *[("corrected", "a row with the same trip_id was sent later")] * 3,
             *[("duplicate", "another row has the same trip_id")] * 2,
         ]
-
-
-def test_flights_are_trips(spark, tmp_path):
-    # Given a flight that left late, one that left early, one that did not leave, one that landed elsewhere
-    file = tmp_path / "flights.csv"
-    file.write_text(
-        "carrier,tailnum,flight,origin,time_hour,minute,dep_delay,distance,air_time\n"
-        "UA,N1,15,EWR,2013-01-01T05:00:00Z,15,50,1400,227\n"
-        "UA,N2,15,EWR,2013-01-01T05:00:00Z,0,-4,1,1\n"
-        "UA,N1,16,EWR,2013-01-01T06:00:00Z,0,NA,1400,NA\n"
-        "UA,N1,17,EWR,2013-01-01T07:00:00Z,0,1,1400,NA\n"
-        "UA,NA,18,EWR,2013-01-01T07:00:00Z,0,1,1400,227\n"
-    )
-    # When they are checked
-    judged = check(read(spark, Dataset(str(file)), FLIGHTS), FLIGHTS)
-    # Then the first two are trips of metres and seconds, from when they left
-    number, day = "UA-15-EWR-2013-01-01T05:00:00Z", datetime(2013, 1, 1, tzinfo=UTC)
-    trips = [
-        ("UA", "N1", number, day.replace(hour=6, minute=5), 2_253_082, 13_620),
-        ("UA", "N2", number, day.replace(hour=4, minute=56), 1_609, 60),
-    ]
-    assertDataFrameEqual(valid_rows(judged, FLIGHTS), spark.createDataFrame(trips, TRIPS.schema))
-    assert verdicts(judged) == [
-        ("null", "tailnum is null"),
-        ("null", "the flight was cancelled"),
-        ("null", "the flight was diverted"),
-    ]
-
-
-def test_fill_ups_at_one_time_are_as_many_as_their_ids(spark):
-    # Given two fill-ups of a vehicle on a day, and a dataset that knows no more of the time
-    base = {"fleet": "f", "vehicle": "v", "filled_at": "2024-03-04", "volume_ml": "40000", "cost": "6960"}
-    schema = ", ".join(f"{name} string" for name in [*FILL_UPS.sources, "_corrupt"])
-    rows = [{**base, "fill_up_id": "1"}, {**base, "fill_up_id": "2"}]
-    # When they are checked, then both count
-    assert valid_rows(check(spark.createDataFrame(rows, schema), FILL_UPS), FILL_UPS).count() == 2

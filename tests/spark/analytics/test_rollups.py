@@ -141,12 +141,3 @@ def test_the_missing_have_their_reasons(vehicles, spark):
         missing.schema,
     )
     assertDataFrameEqual(missing, expected)
-
-
-def test_a_vehicle_that_answered_and_did_not_drive_is_idle(vehicles, spark):
-    # Given that all of the north answered
-    said = [("north", name, "answered", None, None, None, None, None) for name in ("n1", "n2")]
-    # When the missing are looked for, then the one that did not drive is among them, the other not
-    missing = fleet.missing(vehicles, spark.createDataFrame(said, asking.ANSWERS))
-    found = missing.where("fleet = 'north'").select("vehicle", "why").collect()
-    assert [tuple(row) for row in found] == [("n2", "idle")]

@@ -44,12 +44,6 @@ def alpine(*plates: str, **detail: object) -> Report:
     return Report.of(ALPINE, WEEK, DETAIL | detail, replies)
 
 
-class TestWeek:
-    def test_it_reads_back_as_it_is_written(self):
-        assert Week.parse("2026-W07") == Week(2026, 7)
-        assert str(Week(2026, 7)) == "2026-W07"
-
-
 class TestLog:
     def test_it_is_always_the_same_and_no_two_are(self):
         logs = {vehicle.plate: week_log.__wrapped__(vehicle, WEEK) for vehicle in VEHICLES}

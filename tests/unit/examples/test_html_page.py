@@ -1,7 +1,6 @@
 """The page of the fleet report: one file that loads nothing, escapes everything and is the same each time."""
 
 import re
-from dataclasses import replace
 from datetime import date, timedelta
 from html.parser import HTMLParser
 
@@ -87,38 +86,3 @@ def test_names_of_fleets_do_no_harm(report):
     assert not re.search(r"url\(|@import", made)
     # And the name is there, as text
     assert EVIL in read.text
-
-
-def test_the_same_report_is_the_same_page(report):
-    # Given a report, when its page is made twice, then a re-run leaves the same file, byte by byte
-    assert render_page(report) == render_page(replace(report))
-    assert "2026" not in render_page(report)  # the day it was drawn
-
-
-def test_a_page_without_anything_is_a_page(report):
-    # Given a report of nothing
-    nothing = dict.fromkeys(report.total, 0) | {
-        "utilisation": None,
-        "l_per_100km": None,
-        "cost_per_100km": None,
-    }
-    empty = replace(
-        report,
-        title="Empty",
-        weeks=[],
-        fleets=[],
-        total=nothing,
-        fleet_count=0,
-        fleet_weeks=[],
-        missing={},
-        missing_count={},
-        listed=[],
-        asked=[],
-        rejects=[],
-        rows=0,
-        outside=0,
-    )
-    # When the page is made, then it says so, without a chart
-    made = render_page(empty)
-    assert "<svg" not in made
-    assert "No week with a trip" in made
