@@ -69,7 +69,7 @@ def run(stage: Stage) -> Figures | None:
     ]
     print(f"== {stage.name}: {' '.join(stage.paths)}\n", end="", flush=True)
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, **both) as running:  # noqa: S603
+    with subprocess.Popen(command, cwd=ROOT, **both) as running:
         for line in running.stdout or ():
             print(f"{stage.name:9} {line}", end="", flush=True)
     figures = read(file)

@@ -26,7 +26,7 @@ ROOT: Final = Path(__file__).parents[1]
 def commit() -> int:
     """A number that is another for each commit."""
     command = ["git", "rev-parse", "HEAD"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return int(done.stdout[:6] or "0", 16)
 
 
@@ -52,7 +52,7 @@ def main() -> int:
     failed = []
     for words in parts(parser.parse_args().minutes):
         print(f"== {' '.join(words)}", flush=True)
-        if subprocess.run([sys.executable, *words], cwd=ROOT, check=False).returncode:  # noqa: S603
+        if subprocess.run([sys.executable, *words], cwd=ROOT, check=False).returncode:
             failed.append(" ".join(words))
     print("\n".join(f"failed: {words}" for words in failed) or "all of it passed")
     return bool(failed)
@@ -65,7 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     marks = {item: item.get_closest_marker("soak") for item in items}
     items[:] = [item for item in items if (mark := marks[item]) and not mark.kwargs.get("long")]
-    random.Random(commit()).shuffle(items)  # noqa: S311
+    random.Random(commit()).shuffle(items)
     config.stash[ENDS] = time.monotonic() + config.option.sample_seconds
 
 

@@ -19,7 +19,7 @@ def test_every_message_is_handled_and_its_item_marked(world, via):
         if message.json()["n"] == 13:
             raise ItemFailed("unlucky")
 
-    consumer = tracker.consumer(url, handle, via=via, wait=1)  # type: ignore[arg-type]
+    consumer = tracker.consumer(url, handle, via=via, wait=1)
     while len(set(seen)) < 40:
         consumer.poll()
     # Then the batch completes, with that failure

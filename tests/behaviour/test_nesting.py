@@ -105,11 +105,7 @@ def test_a_handler_that_gives_up_cancels_its_batch_and_fails_the_item(world):
 def send(world: World, queue_url: str, item: str) -> None:
     """Send a message of an item, as its producer would."""
     attributes = {"fanin-item": {"DataType": "String", "StringValue": item}}
-    world.tracker.sqs.send_message(
-        QueueUrl=queue_url,
-        MessageBody="catalog",
-        MessageAttributes=attributes,  # type: ignore[arg-type]
-    )
+    world.tracker.sqs.send_message(QueueUrl=queue_url, MessageBody="catalog", MessageAttributes=attributes)
 
 
 def work(world: World, queue_url: str) -> int:

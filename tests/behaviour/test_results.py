@@ -69,7 +69,7 @@ def test_what_cannot_be_kept_is_refused_and_marks_nothing(world):
     with pytest.raises(InvalidRequest, match="an estimated batch keeps no results"):
         tracker.open(mode="estimated", results=True)
     with pytest.raises(InvalidRequest, match="results must be true or false"):
-        tracker.open(results="yes")  # type: ignore[arg-type]
+        tracker.open(results="yes")
     with pytest.raises(InvalidRequest, match="keeps no results"):
         tracker.results(plain.batch_id)
     assert tracker.status(batch.batch_id, exact=True).done_min == 0

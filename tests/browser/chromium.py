@@ -114,7 +114,7 @@ def _inflate(package: Path) -> None:
     folder = package / "bin"
     for packed in sorted(folder.glob("*.br")):
         inflated = packed.with_suffix("")
-        subprocess.run([node(), "-e", _INFLATE, packed, inflated], check=True, stdin=subprocess.DEVNULL)  # noqa: S603
+        subprocess.run([node(), "-e", _INFLATE, packed, inflated], check=True, stdin=subprocess.DEVNULL)
         packed.unlink()
         if inflated.suffix == ".tar":
             with tarfile.open(inflated) as tar:

@@ -46,7 +46,7 @@ class Scene:
     def __init__(self, service: InMemoryService) -> None:
         self.service = service
         self.tracker: Tracker = service.tracker
-        self.random = random.Random(11)  # noqa: S311 - a picture
+        self.random = random.Random(11)
         self.queue = service.queue("orders", channel=True)
         self._small()
         self.invoices = self._invoices()

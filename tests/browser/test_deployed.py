@@ -198,7 +198,7 @@ def test_the_command_serves_it_with_the_callers_keys_and_shows_none(page, stack,
         "PYTHONPATH": str(Path(fanin.__file__).parents[1]),
     }
     command = [FANIN, "--api-url", stack.api_url, "ui", "--no-browser"]
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:

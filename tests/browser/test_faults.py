@@ -124,7 +124,7 @@ def test_a_fault_fails_a_test_and_what_shows_it_is_kept(tmp_path):
     # When they run
     options = f"--rootdir {tmp_path} -c pyproject.toml -p tests.browser.conftest -p no:cacheprovider"
     kept = {ARTIFACTS: str(tmp_path / "kept"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    run = subprocess.run(  # noqa: S603
+    run = subprocess.run(
         [sys.executable, "-m", "pytest", *options.split(), tmp_path / "test_inner.py"],
         env={**os.environ, **kept},
         cwd=ROOT,

@@ -26,9 +26,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the built site is served."""
     folder = tmp_path_factory.mktemp("site")
     command = ["build", "--config-file", "docs/site/mkdocs.yml", "--site-dir", str(folder)]
-    subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "mkdocs", *command], cwd=ROOT, capture_output=True, check=True
-    )
+    subprocess.run([sys.executable, "-m", "mkdocs", *command], cwd=ROOT, capture_output=True, check=True)
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"

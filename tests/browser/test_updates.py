@@ -166,7 +166,7 @@ def test_a_page_says_that_the_service_does_not_answer(page, served, service, ite
     expect(page.locator("#live-state")).to_contain_text(
         "Could not be read: the tables are busy. Trying again in"
     )
-    service.on_call = None  # type: ignore[assignment]
+    service.on_call = None
     live(page)
 
 

@@ -36,7 +36,7 @@ def app() -> Iterator[ModuleType]:
         vars(shop)["store"] = None
         patch.setitem(sys.modules, "tasks", module)
         patch.setitem(sys.modules, "shop", shop)
-        exec(compile(WORKER, "tasks.py", "exec"), vars(module))  # noqa: S102
+        exec(compile(WORKER, "tasks.py", "exec"), vars(module))
         module.app.conf.update(broker_transport_options={"polling_interval": 0.02})
         module.import_row.default_retry_delay = 0
         patch.setattr(contrib._later, "retry_backoff", False)
@@ -83,7 +83,7 @@ class Shop:
     def page(self, block: str, name: str, *arguments: Any) -> int:
         """Call a function of a block of the page."""
         scope: dict[str, Any] = {}
-        exec(compile(block, "page.py", "exec"), scope)  # noqa: S102
+        exec(compile(block, "page.py", "exec"), scope)
         made: int = scope[name](*arguments)
         return made
 

@@ -49,12 +49,12 @@ def stacks() -> dict[str, cdk.Stack]:
     """Both environments, in one account and region; prod is open to another account."""
     scope: dict[str, Any] = {}
     for code in (STACKS, PARTNER, OPEN, FORWARD, *pages.code("how-to/access.md")):
-        exec(code, scope)  # noqa: S102
+        exec(code, scope)
     built: dict[str, cdk.Stack] = scope["build"](cdk.App(context=UNBUNDLED))
     prod = built["prod"]
     tracker = prod.node.find_child("Fanin")
     scope["partner"](prod, tracker, THEIRS)
-    scope["open_to"](tracker.acks.queue, THEIRS)  # type: ignore[attr-defined]
+    scope["open_to"](tracker.acks.queue, THEIRS)
     scope["forward"](prod, tracker, THEIR_BUS)
     people = [iam.Role(prod, name, assumed_by=iam.AccountRootPrincipal()) for name in "ABCDE"]
     scope["grant"](tracker, *people)
@@ -93,7 +93,7 @@ def test_its_stacks_share_no_name(stacks):
 
 
 def test_a_consumer_of_the_wrong_environment_marks_nothing():
-    exec(compile(WRONG, "docs/how-to/environments.md", "exec"), {})  # noqa: S102
+    exec(compile(WRONG, "docs/how-to/environments.md", "exec"), {})
 
 
 @pytest.mark.parametrize(("via", "old"), [("queue", False), ("api", True)])
@@ -106,7 +106,7 @@ def test_an_item_that_the_wrong_environment_took_stays_pending(via, *, old):
     for service in (dev, prod):
         service.advance(timedelta(hours=25 if old else 0))
     # When a consumer of dev handles it
-    prod.consume(rows, dev.tracker.sqs_handler(lambda _: None, via=via))  # type: ignore[call-overload]
+    prod.consume(rows, dev.tracker.sqs_handler(lambda _: None, via=via))
     prod.advance(timedelta(hours=1))
     dev.advance(timedelta(hours=4))
     # Then prod knows that it vanished, and where dev's ack queue took it, it is among dev's dead letters
@@ -121,5 +121,5 @@ def test_its_client_can_be_made(monkeypatch, tmp_path):
     config.write_text("[profile shop-dev]\nregion = eu-west-1\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
     scope: dict[str, Any] = {}
-    exec(compile(CLIENT, "docs/how-to/environments.md", "exec"), scope)  # noqa: S102
+    exec(compile(CLIENT, "docs/how-to/environments.md", "exec"), scope)
     scope["tracker"].acknowledger("queue")

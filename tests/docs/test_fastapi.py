@@ -33,7 +33,7 @@ class Site:
         ):
             patch.setenv(name, value)
         scope: dict[str, Any] = {"__name__": "service"}
-        exec(compile(SERVICE, "service.py", "exec", dont_inherit=True), scope)  # noqa: S102
+        exec(compile(SERVICE, "service.py", "exec", dont_inherit=True), scope)
 
         async def import_ended(end: dict[str, Any]) -> None:
             self.ended.append(end)

@@ -21,7 +21,7 @@ EXAMPLE, REFUSED, QUEUES = pages.code("how-to/fifo.md")
 def test_its_examples_run_one_after_the_other():
     scope: dict[str, Any] = {}
     for example in (EXAMPLE, REFUSED):
-        exec(compile(example, "docs/how-to/fifo.md", "exec"), scope)  # noqa: S102
+        exec(compile(example, "docs/how-to/fifo.md", "exec"), scope)
 
 
 def test_a_batch_without_groups_is_in_order_and_an_item_is_its_own_deduplication_id():
@@ -97,7 +97,7 @@ def test_an_item_that_fails_at_once_lets_its_group_go_on():
 def test_its_queues_have_what_a_tracked_queue_has():
     # Given a stack with the page's queue
     scope: dict[str, Any] = {}
-    exec(compile(QUEUES, "docs/how-to/fifo.md", "exec"), scope)  # noqa: S102
+    exec(compile(QUEUES, "docs/how-to/fifo.md", "exec"), scope)
     stack = cdk.Stack(cdk.App(context=UNBUNDLED), "shop")
     tracker = FaninTracker(stack, "Fanin")
     consumer = lambda_.Function(

@@ -50,7 +50,7 @@ def test_a_producer_that_died_goes_on_as_it_says():
     # When it runs twice
     for _ in range(2):
         try:
-            exec(compile(example, "docs/explanation/guarantees.md", "exec"), scope)  # noqa: S102
+            exec(compile(example, "docs/explanation/guarantees.md", "exec"), scope)
         except OSError:
             continue
     # Then there is one batch of three items

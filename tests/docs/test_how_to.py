@@ -97,7 +97,7 @@ BUFFERS_TEXT = pages.text("how-to/patterns/buffers.md")
 def test_its_examples_run(capsys):
     first, poison = pages.code("how-to/patterns/buffers.md")
     for example in (first, poison):
-        exec(compile(example, "docs/how-to/patterns/buffers.md", "exec"), {})  # noqa: S102
+        exec(compile(example, "docs/how-to/patterns/buffers.md", "exec"), {})
     assert "3 items pending of at most 3" in capsys.readouterr().out
 
 
@@ -138,7 +138,7 @@ def test_a_signal_lets_the_consumer_finish_what_it_has(number, capsys, monkeypat
     monkeypatch.setenv("QUEUE_URL", queue_url)
     monkeypatch.setattr(Tracker, "from_env", lambda: service.tracker)
     monkeypatch.setitem(sys.modules, "shop", SimpleNamespace(import_row=import_row))
-    exec(compile(example, "docs/how-to/consuming.md", "exec"), {})  # noqa: S102
+    exec(compile(example, "docs/how-to/consuming.md", "exec"), {})
     # Then the messages of that poll are done, and no other was received
     assert capsys.readouterr().out == "stopped after 10 messages\n"
     assert service.tracker.status(batch.id, exact=True).done_min == 10
@@ -221,7 +221,7 @@ QUEUE = "https://sqs/car-7"
 def example() -> dict[str, Any]:
     (code,) = pages.code("how-to/patterns/scatter-gather.md")
     names_of_it: dict[str, Any] = {}
-    exec(compile(code, "docs/how-to/patterns/scatter-gather.md", "exec"), names_of_it)  # noqa: S102
+    exec(compile(code, "docs/how-to/patterns/scatter-gather.md", "exec"), names_of_it)
     return names_of_it
 
 
@@ -266,7 +266,7 @@ EXAMPLE, DURABLE = re.findall(r"^```python\n(.*?)^```$", TARGETS_TEXT, re.MULTIL
 
 
 def test_its_example_runs():
-    exec(compile(EXAMPLE, "docs/how-to/targets.md", "exec"), {})  # noqa: S102
+    exec(compile(EXAMPLE, "docs/how-to/targets.md", "exec"), {})
 
 
 def test_its_durable_function_is_the_one_that_the_emulator_runs():
@@ -288,10 +288,10 @@ def test_a_step_of_its_durable_function_that_is_repeated_sends_nothing_twice():
         for node in ast.parse(DURABLE).body
         if isinstance(node, ast.FunctionDef) and node.name == "fan_out"
     ]
-    exec(compile(ast.Module([step], []), "docs/how-to/targets.md", "exec"), named)  # noqa: S102
+    exec(compile(ast.Module([step], []), "docs/how-to/targets.md", "exec"), named)
     # When it ran, and died before the checkpoint, so that it runs again
     for _ in range(2):
-        named["fan_out"](["one", {"order": 2}], "bm90IGEgY2FsbGJhY2s=")  # type: ignore[operator]
+        named["fan_out"](["one", {"order": 2}], "bm90IGEgY2FsbGJhY2s=")
     # Then each order was sent once, in one batch, which is closed
     messages = service.sqs.receive_message(
         QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
@@ -366,7 +366,7 @@ def test_its_tests_pass(tmp_path):
         ".",
         "test_page.py",
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert f"{count} passed" in done.stdout, done.stdout
 
 
@@ -384,10 +384,10 @@ def test_it_names_what_is_accessed():
     seen: set[str] = set()
     # When those that set no fault run
     scope: dict[str, object] = {}
-    exec(compile(CODE, "docs/how-to/testing.md", "exec"), scope)  # noqa: S102
+    exec(compile(CODE, "docs/how-to/testing.md", "exec"), scope)
     for name in EVERYWHERE:
         service = InMemoryService(on_call=lambda access, _moment: seen.add(access.partition(".")[0]))
-        scope[name](service)  # type: ignore[operator]
+        scope[name](service)
     # Then the page names each
     assert seen == told
 
@@ -415,4 +415,4 @@ def test_the_examples_of_a_page_run(name):
     assert examples
     scope: dict[str, object] = {}
     for example in examples:
-        exec(compile(example, f"docs/{page}", "exec"), scope)  # noqa: S102
+        exec(compile(example, f"docs/{page}", "exec"), scope)

@@ -34,7 +34,7 @@ def test_its_examples_run_one_after_the_other(program, tmp_path):
     script = "\n".join(f"echo '== {n}'\n{block}" for n, block in enumerate(blocks(PAGE, "sh")))
     # When a shell runs them
     with served(InMemoryService().services) as url:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             ["/bin/sh", "-eu", "-c", script],
             cwd=tmp_path,
             env={

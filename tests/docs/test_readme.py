@@ -81,7 +81,7 @@ class TestExamplesRun:
         imported: list[dict[str, int]] = []
         rows = [{"n": n} for n in range(7)]
         scope: dict[str, Any] = {"queue_url": queue_url, "rows": rows, "import_row": imported.append}
-        exec(FIRST_SCREEN, scope)  # noqa: S102
+        exec(FIRST_SCREEN, scope)
         # When the messages arrive at its handler
         answer = scope["handler"](lambda_event(queue_url))
         # Then every row is in, and the batch is complete
@@ -93,7 +93,7 @@ class TestExamplesRun:
         assert len([line for line in FIRST_SCREEN.splitlines() if line]) <= 10
 
     def test_library(self):
-        exec(LIBRARY, {})  # noqa: S102  its own asserts are the test
+        exec(LIBRARY, {})
 
     def test_consumer_gives_a_malformed_row_up(self, queue_url):
         # Given a consumer that acknowledges through a queue
@@ -105,7 +105,7 @@ class TestExamplesRun:
             "ItemFailed": ItemFailed,
             "import_row": lambda row: int(row["n"]),
         }
-        exec(CONSUMER, scope)  # noqa: S102
+        exec(CONSUMER, scope)
         with tracker.batch() as batch:
             batch.send(queue_url, [{"n": "1"}, {"n": "one"}])
         # When it gets a good row and a malformed one

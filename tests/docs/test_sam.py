@@ -37,7 +37,7 @@ def resources(app: Path) -> dict[str, Any]:
 
 
 def test_cfn_lint_finds_nothing(app):
-    lint = subprocess.run(  # noqa: S603
+    lint = subprocess.run(
         [Path(sys.executable).with_name("cfn-lint"), "--regions", "eu-west-1", "--", str(app)],
         capture_output=True,
         text=True,
@@ -88,8 +88,8 @@ def test_its_functions_see_a_batch_to_its_end(monkeypatch, capsys):
     monkeypatch.setattr(Tracker, "from_env", lambda: service.tracker)
     consumer: dict[str, Any] = {}
     finished: dict[str, Any] = {}
-    exec(compile(CONSUMER, "consumer/handler.py", "exec"), consumer)  # noqa: S102
-    exec(compile(FINISHED, "finished/handler.py", "exec"), finished)  # noqa: S102
+    exec(compile(CONSUMER, "consumer/handler.py", "exec"), consumer)
+    exec(compile(FINISHED, "finished/handler.py", "exec"), finished)
     queue = service.queue()
     service.consume(queue, consumer["handler"])
     # When a batch is sent

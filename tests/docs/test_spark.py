@@ -159,7 +159,7 @@ def test_the_script_for_glue_sets_the_names_of_the_tables(monkeypatch):
         "FANIN_DIRECTORY_TABLE": "d",
     }
     utils = ModuleType("awsglue.utils")
-    utils.getResolvedOptions = lambda _, names: {  # type: ignore[attr-defined]
+    utils.getResolvedOptions = lambda _, names: {
         **{name: given[name] for name in names},
         "TempDir": None,
         "encryption_type": None,
@@ -173,7 +173,7 @@ def test_the_script_for_glue_sets_the_names_of_the_tables(monkeypatch):
     (script,) = re.findall(
         r"^ +```python\n((?:(?!```).)*getResolvedOptions.*?)^ +```$", GLUE, re.MULTILINE | re.DOTALL
     )
-    exec(dedent(script), {})  # noqa: S102
+    exec(dedent(script), {})
     # Then the environment has the names of the tables and the region, and nothing of Glue's
     assert environment == {**given, "AWS_DEFAULT_REGION": "eu-west-1"}
     # which are all that a job needs
@@ -188,7 +188,7 @@ def test_the_command_of_the_page_prints_rejects(tmp_path):
     _, *words, folder = shlex.split(command)
     assert folder.endswith("/rejects")
     # When the page's command is run on their folder, then it shows them
-    done = subprocess.run([sys.executable, *words, tmp_path], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, *words, tmp_path], capture_output=True, text=True, check=True)
     assert "K\ufffdse  malformed" in done.stdout
 
 
@@ -220,7 +220,7 @@ def test_the_documented_grant_lets_jobs_read_inputs_under_another_key():
     lake_key_arn = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("emr-serverless.amazonaws.com"))
     # When they run
-    exec(lines, {"self": stack, "lake_key_arn": lake_key_arn, "pipeline": SimpleNamespace(role=role)})  # noqa: S102
+    exec(lines, {"self": stack, "lake_key_arn": lake_key_arn, "pipeline": SimpleNamespace(role=role)})
     # Then the role may decrypt with that key, and nothing else
     (policy,) = Template.from_stack(stack).find_resources("AWS::IAM::Policy").values()
     assert policy["Properties"]["PolicyDocument"]["Statement"] == [

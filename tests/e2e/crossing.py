@@ -70,7 +70,7 @@ class Crossing:
         self._envelopes = self._endpoint + urlsplit(envelopes).path
         self._caller = caller
         self._region = stack.region
-        self._rng = Random(0)  # noqa: S311
+        self._rng = Random(0)
         self._lock = Lock()
         self._over = Event()
         self._progress = 0, 0
@@ -143,7 +143,7 @@ class Crossing:
         }
         program = [sys.executable, "-m", "tests.e2e.crashing_receiver"]
         processes = [
-            subprocess.Popen(  # noqa: S603
+            subprocess.Popen(
                 [*program, self._api_url, self._envelopes, self._endpoint, str(LEASE)],
                 cwd=ROOT,
                 env=environment,

@@ -110,10 +110,7 @@ class Deployment:
         """
         place = f"{root}/.fanin/tmp/ministack-lambda-{self.function(function)}-"
         listed = subprocess.run(
-            ["ps", "-axww", "-o", "pid=,command="],  # noqa: S607
-            capture_output=True,
-            text=True,
-            check=True,
+            ["ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=True
         )
         found = [int(line.split()[0]) for line in listed.stdout.splitlines() if place in line]
         for pid in found:

@@ -39,7 +39,7 @@ class FaultProxy:
         self.happened: Counter[str] = Counter()
         self._target = port
         self._share = share
-        self._rng = Random(seed)  # noqa: S311
+        self._rng = Random(seed)
         self._lock = Lock()
         self._passing = Event()
         self._down_until = 0.0

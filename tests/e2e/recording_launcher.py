@@ -25,7 +25,7 @@ CALLS = "calls.jsonl"
 DENIALS = "denials.txt"
 HASH = re.compile(r"[0-9A-F]{8}$")
 BUS = "AWS::Events::EventBus"
-SECRET = "AWS::SecretsManager::Secret"  # noqa: S105 - a kind of resource
+SECRET = "AWS::SecretsManager::Secret"
 RANDOM = "-0"
 """What stands for the random characters that AWS adds to the name of a secret, in its ARN."""
 QUEUE, MAKES = "arn:aws:sqs:", "sqs:CreateQueue"

@@ -75,9 +75,7 @@ def worker(stack: Stack, tmp_path: Path) -> Iterator[Path]:
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO"]
         with (
             (tmp_path / "log").open("w") as log,
-            subprocess.Popen(  # noqa: S603
-                [*command, *quiet], cwd=tmp_path, stdout=log, stderr=log
-            ) as process,
+            subprocess.Popen([*command, *quiet], cwd=tmp_path, stdout=log, stderr=log) as process,
         ):
             try:
                 yield tmp_path
@@ -91,7 +89,7 @@ def test_each_child_of_a_forking_worker_marks_its_items_and_a_killed_one_loses_n
     with tracker.batch(results=True) as batch:
         items = list(batch.add(30))
     # When a worker with two processes runs them
-    subprocess.run([sys.executable, "-c", SEND, *items], cwd=worker, check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-c", SEND, *items], cwd=worker, check=True)
 
     def ended() -> object:
         row = tracker.status(batch.id).batch

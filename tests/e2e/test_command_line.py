@@ -26,7 +26,7 @@ def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack
     queue = sqs.create_queue(QueueName=f"stopped-{uuid.uuid4()}", Attributes=hidden, tags=tags)["QueueUrl"]
     looks = os.pathsep.join(path for path in sys.path if path)
     given = {"PATH": f"{FANIN.parent}:/usr/bin:/bin", "HOME": str(stack_root), "PYTHONPATH": looks}
-    run = subprocess.Popen(  # noqa: S603
+    run = subprocess.Popen(
         [FANIN, "--local", "fanout", str(file), "--queue", queue],
         cwd=stack_root,
         env=given,
@@ -50,7 +50,7 @@ def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack
     (batch_id,) = {words[1] for words in map(str.split, complained.splitlines()) if words[:1] == ["batch"]}
     assert shlex.quote(str(file)) in command
     # And the command that it printed runs in a shell, as it stands
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         ["/bin/bash", "-c", command],
         cwd=stack_root,
         env=given,
@@ -77,7 +77,7 @@ def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack
     items = [item for item, _ in found]
     assert len(set(items)) == rows
     # When all of them are done, Then the batch is complete
-    acked = subprocess.run(  # noqa: S603
+    acked = subprocess.run(
         [FANIN, "--local", "ack", "-"],
         cwd=stack_root,
         env=given,
@@ -88,7 +88,7 @@ def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack
         timeout=120,
     )
     assert acked.returncode == 0, acked.stderr
-    watched = subprocess.run(  # noqa: S603
+    watched = subprocess.run(
         [FANIN, "--local", "watch", batch_id, "--timeout", "60s", "--json"],
         cwd=stack_root,
         env=given,

@@ -16,7 +16,7 @@ PAGE = 50
 
 @pytest.fixture(scope="module")
 def order() -> random.Random:
-    return random.Random(20261121)  # noqa: S311 - an order, not a secret
+    return random.Random(20261121)
 
 
 def test_each_item_counts_once_and_the_end_is_told_once(new_tracker, tracker, deployment, subscriber, order):

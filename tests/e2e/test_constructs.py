@@ -56,7 +56,7 @@ def test_a_batch_is_tracked_from_the_producer_to_the_event(shop, monkeypatch):
         "rows_url": outputs["RowsUrl"],
         "rows": [{"n": n} for n in range(70)],
     }
-    exec(PRODUCER, scope)  # noqa: S102
+    exec(PRODUCER, scope)
     # Then the consumer, which has only its code, handles all of them, and the batch is complete
     tracker: Tracker = scope["tracker"]
     batch_id = scope["batch"].id

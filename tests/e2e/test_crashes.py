@@ -27,7 +27,7 @@ class TestConsumers:
 
         def kill(queue_url: str, point: str) -> None:
             keys = caller.get_credentials()
-            process = subprocess.Popen(  # noqa: S603
+            process = subprocess.Popen(
                 [sys.executable, "-m", "tests.e2e.crashing_consumer", queue_url, point],
                 cwd=ROOT,
                 env={
@@ -48,9 +48,7 @@ class TestConsumers:
         return kill
 
     @pytest.mark.parametrize(("point", "done"), [("before", 0), ("after", 3)])
-    def test_killed_at_its_ack(  # noqa: PLR0917
-        self, tracker, queue_url, subscriber, deployment, killed, point, done
-    ):
+    def test_killed_at_its_ack(self, tracker, queue_url, subscriber, deployment, killed, point, done):
         # Given a closed batch, and a consumer that was killed before its ack, or between that and the delete
         with tracker.batch() as batch:
             batch.send(queue_url, ["one", "two", "three"])

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 def demo(tmp_path):
     """Starts the demo, and stops it at the end of the test."""
     command = [sys.executable, "-m", "examples", "catalog", "--items", "120", "--root", str(tmp_path)]
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(
         command,
         cwd=ROOT,
         stdin=subprocess.DEVNULL,

@@ -57,7 +57,7 @@ def test_the_steps_print_what_the_page_says(stack, tmp_path):
     assert variables[names.ENV_WORK_QUEUE_URL] == stack.work_queue_url
     # When a reader follows the page
     script = f"trap 'kill $(jobs -p) 2>&-' EXIT\n{walk()}"
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         ["/usr/bin/timeout", "180", "/bin/bash", "-eu", "-c", script],
         cwd=tmp_path,
         env={**os.environ, **variables, names.ENV_WORK_QUEUE_URL: queue_url, **where_python_looks()},

@@ -53,7 +53,7 @@ def consuming(programs: Path, variables: Mapping[str, str]) -> Consuming:
 
     @contextmanager
     def run(acknowledge: str = "") -> Iterator[subprocess.Popen[str]]:
-        process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(
             [node(), "consumer.mjs"],
             cwd=programs,
             env={**variables, "ACKNOWLEDGE": acknowledge},
@@ -75,9 +75,7 @@ def consuming(programs: Path, variables: Mapping[str, str]) -> Consuming:
 
 
 @pytest.mark.parametrize("acknowledge", ["", "now"])
-def test_what_python_sends_node_handles(  # noqa: PLR0917
-    tracker, queue_url, subscriber, deployment, consuming, acknowledge
-):
+def test_what_python_sends_node_handles(tracker, queue_url, subscriber, deployment, consuming, acknowledge):
     # Given a batch from Python with a row that has no price, and a message of no stack of ours
     sqs = deployment.client("sqs")
     rows = [{"id": n, "price": n} for n in range(11)]
@@ -132,7 +130,7 @@ def test_an_error_brings_the_message_again_and_is_noted(tracker, deployment, que
 def test_node_produces_once_even_if_it_is_run_twice(tracker, queue_url, programs, variables, subscriber):
     # Given a producer that was run twice, as after a crash
     def produce() -> int:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             [node(), "producer.mjs", f"catalog-{queue_url[-8:]}"],
             cwd=programs,
             env=variables,

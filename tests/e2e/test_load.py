@@ -40,7 +40,7 @@ def test_a_million_items_with_a_fifth_of_duplicates(new_tracker, tracker, subscr
     # consumers delivers them, a fifth of them twice
     with tracker.batch(user_key="load") as batch:
         group = batch.add(ITEMS)
-    order = random.Random(SEED)  # noqa: S311 - an order, not a secret
+    order = random.Random(SEED)
     ordinals = list(range(ITEMS))
     ordinals += order.sample(ordinals, ITEMS // 5)
     ordinals.sort(key=lambda ordinal: ordinal + order.uniform(0, DISORDER))
@@ -89,7 +89,7 @@ def test_two_hundred_batches_at_once(new_tracker, tracker, subscriber):
     batches = list(groups)
     # When six threads acknowledge an interleaving of all their items while another closes them
     items = [item for group in groups.values() for item in group]
-    random.Random(SEED).shuffle(items)  # noqa: S311 - an order, not a secret
+    random.Random(SEED).shuffle(items)
     pages = [items[at : at + 100] for at in range(0, len(items), 100)]
     with ThreadPoolExecutor(THREADS + 1) as pool:
         closing = pool.submit(lambda: [new_tracker().close(batch) for batch in batches])
@@ -145,7 +145,7 @@ class Churn:
         self.firsts: Counter[int] = Counter()
 
     def play(self, tracker: Tracker, seed: int) -> None:
-        chance = random.Random(seed)  # noqa: S311 - choices of a test
+        chance = random.Random(seed)
         while time.monotonic() < self._until:
             call = chance.choices(
                 [self._open, self._add, self._ack, self._fail, self._close, self._cancel],

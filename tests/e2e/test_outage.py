@@ -37,7 +37,7 @@ def behind(stack: Stack, caller: boto3.Session, gateway: Gateway, local_environm
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["a batch it has asked for", "a batch it has not"])
-def test_work_that_was_done_during_an_outage_is_marked_after_it(  # noqa: PLR0917
+def test_work_that_was_done_during_an_outage_is_marked_after_it(
     stack, tracker, subscriber, behind, gateway, known
 ):
     # Given messages that may be received five times

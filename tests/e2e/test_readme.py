@@ -34,7 +34,7 @@ def shell(stack, stack_root):
     """Runs a script as a user would, in the folder of the stack, with the venv on the path."""
 
     def run(script: str, **variables: str) -> str:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             ["/bin/bash", "-eu", "-c", script],
             cwd=stack_root,
             env={"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(stack_root)}

@@ -134,7 +134,7 @@ def drained(deployment: Deployment, queue: str) -> tuple[dict[str, set[str]], in
 
 
 @pytest.mark.parametrize("count", [1_100, pytest.param(FAILURES, marks=pytest.mark.soak)])
-def test_the_worker_is_killed_twice_and_each_failure_is_sent_under_one_item(  # noqa: PLR0917
+def test_the_worker_is_killed_twice_and_each_failure_is_sent_under_one_item(
     tracker, deployment, work, noted, stack_root, record_property, count
 ):
     # Given a redrive that a call has left to the worker

@@ -53,7 +53,7 @@ class Rehearsal:
         words = [
             word.replace(".restored", self.suffix).replace("$BATCH", str(batch)) for word in shlex.split(line)
         ]
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             [Path(sys.executable).with_name(words[0]), *words[1:]],
             env={**os.environ, **self._variables},
             capture_output=True,

@@ -40,8 +40,8 @@ class NotedJobs:
 
 
 def put(claim: Any, payload: bytes) -> None:
-    request = urllib.request.Request(claim.url, payload, dict(claim.headers), method="PUT")  # noqa: S310
-    urllib.request.urlopen(request).close()  # noqa: S310
+    request = urllib.request.Request(claim.url, payload, dict(claim.headers), method="PUT")
+    urllib.request.urlopen(request).close()
 
 
 def test_a_fleet_replies_by_queue_by_https_and_by_claim_check(deployment, tracker, channel, subscriber):
@@ -76,7 +76,7 @@ def test_a_fleet_replies_by_queue_by_https_and_by_claim_check(deployment, tracke
         ("car-0", {"km": 1}),
         ("car-1", {"km": 2}),
     ]
-    with urllib.request.urlopen(replies[2].url) as download:  # noqa: S310
+    with urllib.request.urlopen(replies[2].url) as download:
         assert download.read() == video
     # And its correlation id is free again
     assert tracker.scatters.start([], "x", correlation_id=scattered.correlation_id).ready

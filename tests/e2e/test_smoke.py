@@ -34,7 +34,7 @@ def account(bare_emulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture
 def smoke(account: Account) -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603
+        return subprocess.run(
             [sys.executable, "-m", "tests.smoke", "--profile", account.profile, *arguments],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,

@@ -28,7 +28,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dic
     """The stack of the template with the default settings, deployed by boto3: emulator, and outputs."""
     folder = tmp_path_factory.mktemp("template")
     release = folder / "release"
-    subprocess.run(  # noqa: S603
+    subprocess.run(
         [sys.executable, "-m", "fanin_cdk.template", str(release)],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},

@@ -44,7 +44,7 @@ def test_cdk_nag_and_cfn_lint_find_nothing_in_the_app_with_everything(tmp_path):
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     # When a shell runs it, nag included
-    done = subprocess.run(  # noqa: S602
+    done = subprocess.run(
         command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
@@ -65,7 +65,7 @@ def test_cdk_nag_finds_nothing_in_little():
 def lint(*templates: Path) -> list[str]:
     """What cfn-lint finds in templates."""
     assert templates
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [Path(sys.executable).with_name("cfn-lint"), "--format", "json", "--", *templates],
         capture_output=True,
         text=True,

@@ -93,7 +93,7 @@ class Company:
         iam.PermissionsBoundary.of(self.app).apply(boundary)
         scope = {"app": self.app, "subnet_ids": ["subnet-1"], "security_group_ids": ["sg-1"]}
         (network,) = (block for block in blocks("python") if "class InVpc" in block)
-        exec(network, scope)  # noqa: S102  the documentation's own code
+        exec(network, scope)
         stacks = {"fanin": fanin, "fanin-pipeline": pipeline, "own": own}
         self.templates = {name: Template.from_stack(stack).to_json() for name, stack in stacks.items()}
         self.resolved = Templates(self.templates)

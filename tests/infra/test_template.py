@@ -91,7 +91,7 @@ def test_the_settings_and_the_note_say_which_stack_it_is(written, content):
 def test_cfn_lint_finds_nothing(written):
     # Given a template for an emulator, whose action for batches of messages does not exist on AWS (W3037)
     ignored = ("--ignore-checks", "W3005", "W3037", "--")
-    lint = subprocess.run(  # noqa: S603
+    lint = subprocess.run(
         [Path(sys.executable).with_name("cfn-lint"), *ignored, str(written / template.TEMPLATE)],
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,

@@ -335,7 +335,7 @@ class TestTell:
         put(stores, milestones=(25, 50))
 
         def told(*telling: object) -> Batch | None:
-            return stores.batches.tell(8, Telling(*telling))  # type: ignore[arg-type]
+            return stores.batches.tell(8, Telling(*telling))
 
         assert told("failing_at", NOW, Trouble.HELD) == row_of(stores)
         assert told("failing_at", NOW + 1, Trouble.FAILING) is None

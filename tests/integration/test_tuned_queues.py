@@ -17,7 +17,7 @@ def sqs() -> Any:
         endpoint_url=os.environ["FANIN_TEST_ENDPOINT"],
         region_name="eu-west-1",
         aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106
+        aws_secret_access_key="test",
     )
 
 

@@ -135,7 +135,7 @@ def chosen(name: str, options: argparse.Namespace) -> Iterator[tuple[Path, list[
         ]
     if options.sample and options.sample < len(found):
         print(f"{name}: a sample of {options.sample} of its {len(found)} mutants")
-        picked = sorted(random.Random(SEED).sample(range(len(found)), options.sample))  # noqa: S311
+        picked = sorted(random.Random(SEED).sample(range(len(found)), options.sample))
         found = [found[index] for index in picked]
     for module, of_module in groupby(found, lambda it: it[0]):
         yield module, [mutant for _, mutant in of_module]
@@ -144,7 +144,7 @@ def chosen(name: str, options: argparse.Namespace) -> Iterator[tuple[Path, list[
 def changed(path: Path, since: str) -> set[int]:
     """The lines of a file that have changed since a revision."""
     command = ["git", "diff", "--unified=0", since, "--", str(path)]
-    diff = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout  # noqa: S603
+    diff = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     found: set[int] = set()
     for first, count in re.findall(r"^@@ \S+ \+(\d+)(?:,(\d+))? @@", diff, re.MULTILINE):
         found |= set(range(int(first), int(first) + int(count or 1)))

@@ -50,7 +50,7 @@ def test_a_mutant_behaves_as_its_name_says_and_the_next_one_is_changed_in_its_ow
     found: dict[str, int] = {}
     for mutant in mutants("def f(a, b):\n    return a + b * 2", "some.py"):
         scope: dict[str, Any] = {}
-        exec(mutant.code, scope)  # noqa: S102
+        exec(mutant.code, scope)
         found[mutant.name] = scope["f"](5, 7)
 
     assert found == {

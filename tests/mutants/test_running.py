@@ -40,6 +40,6 @@ from fanin.app.ports.batches import Activity
 print(Defaults().closed_idle_ttl)
 """
     command = [sys.executable, "-c", script]
-    told = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)  # noqa: S603
+    told = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
 
     assert told.stdout.strip() == str(8 * 86_400)

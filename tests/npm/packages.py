@@ -98,7 +98,7 @@ def run_npm(*words: str | Path, at: Path, to: str) -> None:
     Raises:
         Unfetched: it failed.
     """
-    running = subprocess.run(  # noqa: S603
+    running = subprocess.run(
         [*npm(), *words, "--loglevel", "error"],
         cwd=at,
         check=False,

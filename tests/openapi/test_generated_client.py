@@ -63,7 +63,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the generated package, and a program that uses it."""
     folder = tmp_path_factory.mktemp("generated")
     (folder / "config.json").write_text('{"post_hooks": []}')
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [
             *(str(generator() / "openapi-python-client"), "generate", "--path", str(written())),
             *("--output-path", str(folder / "fanin_client"), "--meta", "none"),
@@ -91,7 +91,7 @@ def url() -> Iterator[str]:
 
 
 def test_its_types_hold(client):
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [
             *(sys.executable, "-m", "mypy", "--strict", "--config-file", ""),
             *("--cache-dir", str(client / "cache"), "--python-executable", str(generator() / "python")),
@@ -106,7 +106,7 @@ def test_its_types_hold(client):
 
 
 def test_it_opens_acknowledges_and_reads_a_batch(client, url):
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [str(generator() / "python"), "use.py", url], cwd=client, check=False, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr

@@ -48,7 +48,7 @@ def fetch() -> Path:
 def started() -> Iterator[str]:
     """Run the store on a free port, with nothing in it; gives the URL."""
     folder, port = fetch(), _free_port()
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(
         _dynamodb_local(port) if _local() else _dynoxide(folder, port),
         cwd=folder,
         stdin=subprocess.DEVNULL,

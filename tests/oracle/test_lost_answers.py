@@ -48,7 +48,7 @@ class Stage:
         prefix, memory = f"test-{uuid4().hex[:12]}", Memory(clock=FixedClock())
         self.proxy.lose(None)
         create_tables(self.around, prefix)
-        stores = on_tables(self.connection, prefix, memory.clock)  # type: ignore[arg-type]
+        stores = on_tables(self.connection, prefix, memory.clock)
         scene = Scene(memory, Services(ports_on(memory, stores)))
         act = case.given(scene)
 

@@ -23,14 +23,14 @@ def test_sixteen_threads_end_a_batch_of_2000_items_once():
     end = ports.batches.end
 
     def counted(*args: object, **kwargs: object) -> object:
-        row, moved = end(*args, **kwargs)  # type: ignore[arg-type]
+        row, moved = end(*args, **kwargs)
         ended.append(moved)
         return row, moved
 
-    ports.batches.end = counted  # type: ignore[method-assign]
+    ports.batches.end = counted
     processes = [LedgerService(ports) for _ in range(PROCESSES)]
     batch_id = processes[0].open(OpenBatch()).batch_id
-    rng = Random(0)  # noqa: S311
+    rng = Random(0)
     with ThreadPoolExecutor(4 * PROCESSES) as pool:
         groups = list(pool.map(lambda n: processes[n].add(batch_id, ITEMS // PROCESSES), range(PROCESSES)))
         items = [item for group in groups for item in group]

@@ -140,7 +140,7 @@ def random_tallies(rng: Random) -> dict[int, Tally]:
 @pytest.mark.parametrize("seed", range(2))
 def test_calls_at_random_are_answered_alike(seed):
     # Given stores of both kinds
-    rng, clock = Random(seed), FixedClock()  # noqa: S311
+    rng, clock = Random(seed), FixedClock()
     ports = twins(Memory(clock=clock), on_second_store(clock), lambda _call, _moment: None)
     # When they get the same calls, Then no answer differs
     for _ in range(150):

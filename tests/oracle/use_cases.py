@@ -149,13 +149,13 @@ def _remove(scene: Scene) -> Callable[[], object]:
 
 def _deadline(scene: Scene) -> Callable[[], object]:
     row, _ = scene.batch(deadline=scene.memory.clock.now() + MINUTE)
-    scene.memory.clock.advance(MINUTE)  # type: ignore[attr-defined]
+    scene.memory.clock.advance(MINUTE)
     return lambda: scene.services.ledger.meet_deadline(row.batch_id)
 
 
 def _reap(scene: Scene) -> Callable[[], object]:
     scene.batch(idle_ttl=60)
-    scene.memory.clock.advance(2 * MINUTE)  # type: ignore[attr-defined]
+    scene.memory.clock.advance(2 * MINUTE)
     return lambda: scene.services.ledger.reap().seen
 
 
@@ -210,7 +210,7 @@ def _delete_buffer(scene: Scene) -> Callable[[], object]:
 def _register(scene: Scene, *, again: bool = False) -> Callable[[], object]:
     if again:
         scene.topic()
-        scene.memory.clock.advance(MINUTE)  # type: ignore[attr-defined]
+        scene.memory.clock.advance(MINUTE)
     return scene.topic
 
 

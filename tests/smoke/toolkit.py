@@ -77,7 +77,7 @@ class Toolkit:
         self._run([node(), program, *command, "--no-notices"], {"CDK_DISABLE_CLI_TELEMETRY": "true"})
 
     def _run(self, command: list[str | Path], variables: Mapping[str, str]) -> None:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             command,
             # An app in the working directory would be synthesized again.
             cwd=self._folder,

@@ -63,7 +63,7 @@ def _run(function: str, environment: Mapping[str, str]) -> None:
     """Call a function of this module in a process, and so in a JVM, of its own."""
     command = [sys.executable, "-c", f"from tests.spark import classes; classes.{function}()"]
     around = {**os.environ, **environment}
-    subprocess.run(command, cwd=ROOT, env=around, check=True, capture_output=True)  # noqa: S603
+    subprocess.run(command, cwd=ROOT, env=around, check=True, capture_output=True)
 
 
 def compiled() -> None:
@@ -87,7 +87,7 @@ def _classes() -> str:
     """The defaults of Hadoop that name classes of file systems."""
     (client,) = Path(pyspark.__file__).parent.glob("jars/hadoop-client-api-*.jar")
     with ZipFile(client) as jar:
-        defaults = ET.fromstring(jar.read("core-default.xml"))  # noqa: S314 - it comes with Spark
+        defaults = ET.fromstring(jar.read("core-default.xml"))
     for one in list(defaults):
         if not CLASS.fullmatch(one.findtext("name") or ""):
             defaults.remove(one)

@@ -45,6 +45,6 @@ class _Young:
 
 if __name__ == "__main__":
     gc.freeze()  # what is here never becomes garbage
-    daemon.gc = _Young  # type: ignore[attr-defined]
+    daemon.gc = _Young
     manager: Callable[[], None] = daemon.manager
     manager()

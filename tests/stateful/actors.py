@@ -225,7 +225,7 @@ class World:
 
     def grow_by(self, service: LedgerService, item: str, batch_id: int, ordinal: int) -> None:
         """Add what an item brings, the same in each delivery: a number of items, or keys."""
-        drawn = Random(f"grows/{ordinal}")  # noqa: S311
+        drawn = Random(f"grows/{ordinal}")
         count = drawn.choice((0, 0, 1, 1, 2, 5)) if ordinal < self.grows.get(batch_id, 0) else 0
         keys = [ItemKey(f"key {drawn.randrange(30)}") for _ in range(count * (drawn.random() < 0.5))]
         try:

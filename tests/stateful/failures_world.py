@@ -53,7 +53,7 @@ class FailuresSimulation:
     """
 
     def __init__(self, seed: int, trace: Callable[[str], None] | None = None) -> None:
-        self.rng = rng = Random(f"failures/{seed}")  # noqa: S311
+        self.rng = rng = Random(f"failures/{seed}")
         self.model = Model()
         self.scheduler = Scheduler(
             rng,

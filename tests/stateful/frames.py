@@ -44,7 +44,7 @@ class FrameSimulation:
     """
 
     def __init__(self, seed: int, *, ttl: int, trace: Callable[[str], None] | None = None) -> None:
-        self.rng = rng = Random(f"frames/{seed}")  # noqa: S311
+        self.rng = rng = Random(f"frames/{seed}")
         crashes = rng.choice((0, 1, 3, 8))
         self.scheduler = Scheduler(rng, lambda: None, crashes=crashes, trace=trace)
         self.clock = FixedClock()

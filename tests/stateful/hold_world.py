@@ -36,7 +36,7 @@ class HoldSimulation:
     """
 
     def __init__(self, seed: int) -> None:
-        self.rng = rng = Random(f"hold/{seed}")  # noqa: S311
+        self.rng = rng = Random(f"hold/{seed}")
         self.model = Model()
         self.scheduler = Scheduler(
             rng, self.look, crashes=rng.choice((0, 0, 2, 6)), losing=rng.choice((0.0, 0.0, 0.02, 0.1))

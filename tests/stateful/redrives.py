@@ -41,7 +41,7 @@ class RedrivesSimulation:
     """
 
     def __init__(self, seed: int, trace: Callable[[str], None] | None = None) -> None:
-        self.rng = rng = Random(seed)  # noqa: S311
+        self.rng = rng = Random(seed)
         self.clock = FixedClock()
         self.scheduler = Scheduler(rng, lambda: None, crashes=rng.choice((0, 1, 3, 8)), trace=trace)
         self.memory = Memory(
@@ -116,7 +116,7 @@ class RedrivesSimulation:
     def play(self) -> None:
         """Run everybody until nothing is left to do, and look at it."""
         actors: dict[str, Callable[[], None]] = {
-            f"press-{n}": lambda request=request: self.press(request)  # type: ignore[misc]
+            f"press-{n}": lambda request=request: self.press(request)
             for n, request in enumerate(self.selections)
         }
         actors |= {"worker-1": self.work, "worker-2": self.work, "consumer": self.consume}
@@ -319,7 +319,7 @@ def watch(memory: Memory, replaced: Callable[[Redriven], None] = lambda _mark: N
         named.update(mark.item for mark in marks.values())
         return take(batch_id, marks, before, expires_at=expires_at)
 
-    memory.parts.mark_redriven = watched  # type: ignore[method-assign]
+    memory.parts.mark_redriven = watched
     return named
 
 

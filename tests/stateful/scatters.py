@@ -48,7 +48,7 @@ class Gathering:
     """
 
     def __init__(self, seed: int, trace: Callable[[str], None] | None = None) -> None:
-        self.rng = rng = Random(seed)  # noqa: S311
+        self.rng = rng = Random(seed)
         self.clock = FixedClock()
         self.scheduler = Scheduler(rng, lambda: None, crashes=rng.choice((0, 1, 3, 8)), trace=trace)
         self.memory = Memory(

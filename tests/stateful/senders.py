@@ -66,7 +66,7 @@ class SendersSimulation:
     """
 
     def __init__(self, seed: int, trace: Callable[[str], None] | None = None) -> None:
-        self.rng = rng = Random(f"senders/{seed}")  # noqa: S311
+        self.rng = rng = Random(f"senders/{seed}")
         self.trace = trace
         self.step = 0
         self.playing = False
@@ -87,7 +87,7 @@ class SendersSimulation:
         self.catalogs = self.service.queue("catalogs", max_receives=4)
         self.rows = self.service.queue("rows", max_receives=4)
         self._send = self.service.sqs.send_message_batch
-        self.service.sqs.send_message_batch = self.send  # type: ignore[method-assign]
+        self.service.sqs.send_message_batch = self.send
         self.names = [f"c{n}" for n in range(rng.choice((1, 3, 5)))]
         self.block = rng.choice((1, 2, 50))
         self.nested = {name for name in self.names if rng.random() < 0.7}

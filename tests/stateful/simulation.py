@@ -85,7 +85,7 @@ class Simulation:
         settled: bool = True,
         double: Double | None = None,
     ) -> None:
-        self.rng = rng = Random(f"{width}/{seed}")  # noqa: S311
+        self.rng = rng = Random(f"{width}/{seed}")
         self.model = Model()
         crashes = rng.choice((0, 0, 1, 3, 8))
         losing = rng.choice((0.0, 0.0, 0.01, 0.05, 0.2))
@@ -109,9 +109,9 @@ class Simulation:
             ties=seed,
         )
         self.model.watch(self.memory)
-        self.drawn = drawn = Random(f"totals/{width}/{seed}")  # noqa: S311
-        self.growing = Random(f"growing/{width}/{seed}")  # noqa: S311
-        self.passing = Random(f"milestones/{width}/{seed}")  # noqa: S311
+        self.drawn = drawn = Random(f"totals/{width}/{seed}")
+        self.growing = Random(f"growing/{width}/{seed}")
+        self.passing = Random(f"milestones/{width}/{seed}")
         self.totals = NAMES if drawn.random() < TOTALS else ()
         self.results = drawn.random() < RESULTS
         self.values = ValuesModel(drawn, lambda: self.scheduler.name)

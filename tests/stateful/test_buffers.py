@@ -78,7 +78,7 @@ class Race:
     SIZES = (1, 10, 3, 1, 7, 2, 10, 1)
 
     def __init__(self, seed: int, limit: int, crashes: int) -> None:
-        self.rng = Random(seed)  # noqa: S311
+        self.rng = Random(seed)
         self.limit = limit
         self.clock = FixedClock()
         self.scheduler = Scheduler(self.rng, self.look, crashes=crashes)
@@ -169,7 +169,7 @@ class Life:
     """
 
     def __init__(self, seed: int) -> None:
-        self.rng = Random(seed)  # noqa: S311
+        self.rng = Random(seed)
         self.clock = FixedClock()
         self.scheduler = Scheduler(self.rng, self.look, crashes=self.rng.choice((0, 2, 6)))
         self.memory = Memory(clock=self.clock, on_call=self.scheduler.on_call)
@@ -544,7 +544,7 @@ class Timeline:
 def test_throughput_is_that_of_the_slower_side(producing, consuming):
     # Given ten producers and four takers, the ones five times faster than the others
     limit, seconds = 50, 200
-    rng = Random(7)  # noqa: S311
+    rng = Random(7)
     clock = FixedClock()
     memory, start = Memory(clock=clock), clock.at
     process(memory).define("jobs", limit)

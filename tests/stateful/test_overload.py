@@ -120,7 +120,7 @@ def never_words(call: str) -> bool:
 
 
 def most_writes(seed: int) -> Callable[[str], bool]:
-    draw = random.Random(seed).random  # noqa: S311
+    draw = random.Random(seed).random
     return lambda call: call in {"words.clear", "batches.end", "batches.touch"} and draw() < 0.9
 
 
@@ -190,7 +190,7 @@ def test_an_item_that_was_never_done_fails_all_the_same():
 
 
 def some_counts(seed: int) -> Callable[[str], bool]:
-    draw = random.Random(seed).random  # noqa: S311
+    draw = random.Random(seed).random
     return lambda call: call in {"words.clear", "batches.count"} and draw() < 0.5
 
 

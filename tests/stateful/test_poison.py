@@ -182,7 +182,7 @@ def test_for_a_consumer_a_bad_message_concerns_itself_only(window):
     count, at, poison = window
     world = World(count)
     queue = OneReceive(messages(world, at, poison))
-    consumer = Consumer(queue, "https://sqs/work", world.handle, world.tracker.acknowledger())  # type: ignore[arg-type]
+    consumer = Consumer(queue, "https://sqs/work", world.handle, world.tracker.acknowledger())
     assert consumer.poll() == count + 1
     check_messages(world, (others(world) | {"bad"}) - queue.deleted)
 

@@ -35,7 +35,7 @@ class Neglect:
     """
 
     def __init__(self, seed: int) -> None:
-        self.rng = rng = Random(f"reaping/{seed}")  # noqa: S311
+        self.rng = rng = Random(f"reaping/{seed}")
         self.fuse = Fuse()
         self.clock = FixedClock()
         self.memory = Memory(

@@ -46,7 +46,7 @@ def test_an_outage_ends():
     class Outage(Simulation):
         def play(self) -> None:
             self.scheduler._losing = 0.2
-            self.world.send = lambda _: None  # type: ignore[method-assign]
+            self.world.send = lambda _: None
             self.run({"producer": self.world.producer(*self.batches, [(200, None)])})
             self.heal()
             self.ends()

@@ -24,7 +24,7 @@ from tests.stateful.scheduler import Crash
 
 QUEUE: Final = "memory:next"
 TARGETS: Final = (
-    Target(TargetType.STEP_FUNCTIONS, task_token="any"),  # noqa: S106
+    Target(TargetType.STEP_FUNCTIONS, task_token="any"),
     Target(TargetType.SQS, When.COMPLETE, queue_url=QUEUE),
     Target(TargetType.WEBHOOK, When.FAILED, url="https://hooks.example.com/x"),
 )
@@ -133,7 +133,7 @@ class Life:
         waiting = self.memory.target_jobs.waiting
         while waiting:
             job = TargetJob.decode(waiting[0])
-            self.mortal(f"deliver {job.number}", lambda job=job: deliver(self.ports, job))  # type: ignore[misc]
+            self.mortal(f"deliver {job.number}", lambda job=job: deliver(self.ports, job))
             assert deliver(self.ports, job) is JobOutcome.NOTHING  # a copy finds nothing left to do
             waiting.pop(0)
 
@@ -195,7 +195,7 @@ def test_an_opening_that_was_never_finished_calls_nobody_back():
     for steps in count():
         life = Life("open", steps, lose=False, fail=False)
         try:
-            life.fuse.burn(steps, lambda life=life: life.process().open(OpenBatch(on_end=TARGETS)))  # type: ignore[misc]
+            life.fuse.burn(steps, lambda life=life: life.process().open(OpenBatch(on_end=TARGETS)))
         except Crash:
             # When time passes, and the reaper ends what is there
             life.clock.advance(40 * 86_400_000)

@@ -30,7 +30,7 @@ def test_threads_that_share_a_process_complete_a_batch_once(width, seed):
     memory = Memory(tree=Tree(width))
     ledger = LedgerService(memory.ports())
     batch = ledger.open(OpenBatch())
-    rng = Random(seed)  # noqa: S311
+    rng = Random(seed)
     with ThreadPoolExecutor(16) as pool:
         groups = list(pool.map(lambda n: ledger.add(batch.batch_id, n), [100] * 10))
         items = [item for group in groups for item in group]

@@ -63,7 +63,7 @@ class ValuesModel:
             self._note(clear, before, before & ~words._words.get(clear.key, words._full))
             return answer
 
-        words._attempt = watched  # type: ignore[method-assign]
+        words._attempt = watched
 
     @contextmanager
     def bringing(self, marks: Sequence[Mark], rows: Mapping[int, Batch]) -> Iterator[list[Mark]]:
@@ -110,7 +110,7 @@ class ValuesModel:
             with self._calling([mark]):
                 return hand(mark, exact=exact)
 
-        service.mark_parent = handing  # type: ignore[method-assign]
+        service.mark_parent = handing
         return service
 
     def _draw(self) -> Values:

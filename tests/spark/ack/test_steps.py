@@ -50,7 +50,7 @@ def marks_of(merged: DataFrame) -> DataFrame:
 @pytest.mark.usefixtures("any_ansi")
 def test_files_and_rows_agree_on_ids(spark, tmp_path):
     # Given ids in random order in three partitions: bits 63, a whole window, repeats, and bad rows
-    rng = random.Random(3)  # noqa: S311
+    rng = random.Random(3)
     ordinals = [63, 63, 127, 127, 127, *range(4_096, 4_300), *(rng.randrange(600_000) for _ in range(500))]
     odd = ["", "a\nb:3", id_of(3) + " ", f"{FIRST.prefix}:03", f"{FIRST.prefix}:12345678901"]
     bad: list[str | None] = [None, None, "x", "x", *odd, f"{FIRST.prefix}:200000"]

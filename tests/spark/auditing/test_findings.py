@@ -41,7 +41,7 @@ class Case(NamedTuple):
 @pytest.fixture(scope="module")
 def world() -> World:
     """Sound batches, random ones, marks that were lost, and planted findings."""
-    tables, random = Tables(), Random(1)  # noqa: S311
+    tables, random = Tables(), Random(1)
     sound(tables)
     with_totals(tables)
     some = played(tables, random)

@@ -48,7 +48,7 @@ def test_a_batch_with_most_of_the_words_is_no_single_task(spark, tmp_path):
 @pytest.mark.parametrize("seed", range(2, 27))
 def test_the_audit_agrees_with_the_ledger_for_many_seeds(spark, tmp_path, seed):
     # Given batches that the ledger has worked on
-    random, tables = Random(seed), Tables()  # noqa: S311
+    random, tables = Random(seed), Tables()
     batches = played(tables, random, DEEP)
     tables.dump()
     missing = {batch_id: ranges_of(tables, batch_id) for batch_id in batches}

@@ -36,7 +36,7 @@ JOB = Job("endless", "never ends", lambda one: one.add_argument("--folder", type
 def test_a_job_says_that_it_was_interrupted(tmp_path):
     # Given a job in the middle of something
     command = [sys.executable, "-m", "tests.spark.jobs.test_interrupting", "--folder", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         until = time.monotonic() + 120
         while not (tmp_path / "begun").exists():
             if running.poll() is not None or time.monotonic() > until:

@@ -15,7 +15,7 @@ from fanin.domain.targets import Target, TargetType
 from fanin.errors import AccessDenied, ServiceUnavailable, TargetRefused, Throttled
 from fanin.names import TERMINAL_STATES
 
-TOKEN = "AQC-secret-token"  # noqa: S105
+TOKEN = "AQC-secret-token"
 TASK = Target(TargetType.STEP_FUNCTIONS, task_token=TOKEN)
 CALLBACK = Target(TargetType.DURABLE_CALLBACK, callback_id="c2VjcmV0")
 DETAIL = {"batch_id": 7, "state": "complete", "items": 3, "failed": 0}
@@ -34,12 +34,7 @@ class Posts:
 
 
 def client(service: str) -> Any:
-    return boto3.client(
-        service,
-        region_name="eu-west-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="y",  # noqa: S106
-    )
+    return boto3.client(service, region_name="eu-west-1", aws_access_key_id="x", aws_secret_access_key="y")
 
 
 @pytest.fixture
@@ -60,7 +55,7 @@ def durable() -> Iterator[Stubber]:
 
 @pytest.fixture
 def callbacks(stepping: Stubber, durable: Stubber) -> AwsCallbacks:
-    return AwsCallbacks(Posts, lambda: stepping.client, lambda: durable.client)  # type: ignore[arg-type]
+    return AwsCallbacks(Posts, lambda: stepping.client, lambda: durable.client)
 
 
 def test_a_task_succeeds_with_the_detail(callbacks, stepping):
@@ -91,7 +86,7 @@ def test_a_callback_of_a_durable_function_succeeds_and_fails(callbacks, durable)
 
 def test_a_webhook_is_posted_to():
     posts = Posts()
-    AwsCallbacks(lambda: posts).call(Target(TargetType.WEBHOOK, url="https://a.example/x"), DONE)  # type: ignore[arg-type]
+    AwsCallbacks(lambda: posts).call(Target(TargetType.WEBHOOK, url="https://a.example/x"), DONE)
     assert posts.posted == [("https://a.example/x", DONE)]
 
 

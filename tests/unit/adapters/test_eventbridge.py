@@ -73,7 +73,7 @@ def test_the_largest_event_of_a_batch_fits_into_an_entry():
     world.ledger.announce(world.row(batch))
     (event,) = world.memory.events.published
 
-    EventBridgeEvents(lambda: "bus", lambda: bus).publish(event)  # type: ignore[arg-type,return-value]
+    EventBridgeEvents(lambda: "bus", lambda: bus).publish(event)
 
     (detail,) = bus.details
     assert len(json.loads(detail)["failures"]) == 100

@@ -182,7 +182,7 @@ class TaggedSqs:
 
 
 def tags(sqs: TaggedSqs, clock: FixedClock | None = None) -> QueueTags:
-    return QueueTags(clock or FixedClock(), lambda: sqs)  # type: ignore[arg-type,return-value]
+    return QueueTags(clock or FixedClock(), lambda: sqs)
 
 
 @pytest.mark.parametrize(

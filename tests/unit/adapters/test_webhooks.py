@@ -277,10 +277,7 @@ ARN = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:webhooks-abcdef"
 @pytest.fixture
 def client() -> Any:
     return boto3.client(
-        "secretsmanager",
-        region_name="eu-west-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="y",  # noqa: S106
+        "secretsmanager", region_name="eu-west-1", aws_access_key_id="x", aws_secret_access_key="y"
     )
 
 

@@ -124,7 +124,7 @@ class World:
 
     def batch(self, *counts: int, closed: bool = False, **request: object) -> tuple[Batch, list[Group]]:
         """Open a batch and add to it."""
-        row = self.ledger.open(OpenBatch(**request))  # type: ignore[arg-type]
+        row = self.ledger.open(OpenBatch(**request))
         groups = [self.ledger.add(row.batch_id, count) for count in counts]
         if closed:
             self.ledger.close(row.batch_id)

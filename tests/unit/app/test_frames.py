@@ -138,7 +138,7 @@ class TestClaim:
             def claim(self, claims: Sequence[ItemClaim]) -> list[Claimed]:
                 return world.memory.words.claim(claims)[1:]
 
-        ports = replace(world.ports, words=Silent())  # type: ignore[arg-type]
+        ports = replace(world.ports, words=Silent())
         with pytest.raises(ValueError, match="shorter"):
             FrameService(LedgerService(ports)).claim([Ticket(frame.frame_id, n) for n in range(2)])
 

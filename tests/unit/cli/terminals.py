@@ -70,7 +70,7 @@ class Shown(NamedTuple):
 
 def begin(url: str, *words: object, **variables: str) -> subprocess.Popen[str]:
     """Start a command in a pipe; it is killed if it has not ended after a while."""
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(
         [sys.executable, "-c", _CODE, "--api-url", url, *map(str, words)],
         env=_environment(variables),
         stdin=subprocess.DEVNULL,
@@ -109,7 +109,7 @@ def in_terminal(
     """
     screen, keyboard = pty.openpty()
     fcntl.ioctl(keyboard, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         [sys.executable, "-c", _CODE, "--api-url", url, *map(str, words)],
         env=_environment({"TERM": "xterm-256color", **variables}),
         stdin=keyboard,

@@ -25,7 +25,7 @@ except SystemExit as end:
 print([name for name in {UNNEEDED!r} if name in sys.modules])
 """
     with served(tracker.services) as url:
-        said = subprocess.run(  # noqa: S603
+        said = subprocess.run(
             [sys.executable, "-c", code, url],
             env={**os.environ, **KEYS},
             capture_output=True,

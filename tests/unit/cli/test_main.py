@@ -103,5 +103,5 @@ def test_help_loads_neither_boto3_nor_rich_nor_powertools():
         "import sys\nfrom fanin.cli.main import app\napp(['--help'], standalone_mode=False)\n"
         "print([m for m in ('boto3', 'rich', 'pyarrow', 'aws_lambda_powertools') if m in sys.modules])"
     )
-    lines = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()  # noqa: S603
+    lines = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()
     assert lines[-1] == "[]"

@@ -74,7 +74,7 @@ def test_env_is_for_a_shell(run, monkeypatch):
     monkeypatch.setattr(local, "status", lambda: Status("up", stack, Path("log")))
     exports = run("local", "env").stdout
     # Then a shell has the variables as they are
-    shown = subprocess.run(  # noqa: S602
+    shown = subprocess.run(
         exports + 'printf %s "$FANIN_BATCHES_TABLE"', shell=True, capture_output=True, text=True, check=True
     )
     assert shown.stdout == "a table's"
@@ -131,8 +131,8 @@ def test_it_is_read_only_on_this_machine_unless_told(run, tracker, asked):
 
 
 def test_options_are_passed_on(run, asked):
-    run("ui", "--write", "--port", 9000, "--no-browser", "--host", "0.0.0.0")  # noqa: S104
-    assert (asked["write"], asked["port"], asked["browser"], asked["host"]) == (True, 9000, False, "0.0.0.0")  # noqa: S104
+    run("ui", "--write", "--port", 9000, "--no-browser", "--host", "0.0.0.0")
+    assert (asked["write"], asked["port"], asked["browser"], asked["host"]) == (True, 9000, False, "0.0.0.0")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from fanin.cli import run
 sys.argv = {["fanin", *args]!r}
 run()
 """
-    return subprocess.run(  # noqa: S603
+    return subprocess.run(
         [sys.executable, "-c", code], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False
     )
 
@@ -32,7 +32,7 @@ def redirected(words: str, where: str) -> subprocess.CompletedProcess[str]:
     """Run the command in a shell that redirects what it writes."""
     code = f"import sys; from fanin.cli import run; sys.argv = ['fanin', *{words.split()!r}]; run()"
     command = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} {where}"
-    return subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
+    return subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_an_answer_is_written_whatever_the_encoding_of_stdout():
         "import sys; from fanin.cli.main import _ready_streams; _ready_streams();"
         "print('Z\\u00fcrich \\ud800')"
     )
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,

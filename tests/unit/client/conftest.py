@@ -121,7 +121,7 @@ def longest_waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def refusal(code: str, status: int = 400, text: str = "sorry") -> ClientError:
     """An error of SQS."""
     response = {"Error": {"Code": code, "Message": text}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(response, "SendMessage")  # type: ignore[arg-type]
+    return ClientError(response, "SendMessage")
 
 
 def raising(error: Exception) -> Callable[..., Any]:

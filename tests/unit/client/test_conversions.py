@@ -84,11 +84,11 @@ def test_one_value_is_not_several(values):
     with pytest.raises(
         InvalidRequest, match=rf"counts must be several, such as \[a\], not {type(values).__name__}"
     ):
-        several("counts", values, str, "[a]")  # type: ignore[type-var, arg-type]
+        several("counts", values, str, "[a]")
 
 
 def test_each_of_several_is_checked_when_it_is_read():
-    values = several("counts", iter(["a", 5]), str, "[a]")  # type: ignore[list-item]
+    values = several("counts", iter(["a", 5]), str, "[a]")
     assert next(values) == "a"
     with pytest.raises(InvalidRequest, match="not of int"):
         next(values)
@@ -98,8 +98,8 @@ class TestTargets:
     def test_objects_and_targets_become_targets_of_the_right_types(self):
         given = [
             {"type": "sqs", "when": "complete", "queue_url": "https://q"},
-            Target("webhook", "failed", url="https://a.example"),  # type: ignore[arg-type]
-            Target(TargetType.STEP_FUNCTIONS, task_token="t"),  # noqa: S106
+            Target("webhook", "failed", url="https://a.example"),
+            Target(TargetType.STEP_FUNCTIONS, task_token="t"),
         ]
         found = targets(given)
         assert [(one.type, one.when) for one in found] == [

@@ -273,7 +273,7 @@ def test_each_batch_is_logged_once(caplog):
 
 def test_another_mode_is_refused_at_once():
     with pytest.raises(InvalidRequest, match='skip_ended must be True, False or "look", not'):
-        Tracker.in_memory().sqs_handler(skip_ended="Look")  # type: ignore[call-overload]
+        Tracker.in_memory().sqs_handler(skip_ended="Look")
 
 
 def test_a_lambda_handler_drops_them_counts_them_and_deletes_their_messages(service, queue_url, work, capsys):

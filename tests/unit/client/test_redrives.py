@@ -47,7 +47,7 @@ class Time:
 
 def calls(service: Service, time: Time) -> RedriveCalls:
     found = RedriveCalls()
-    found.services = SimpleNamespace(redrives=service)  # type: ignore[assignment]
+    found.services = SimpleNamespace(redrives=service)
     found.clock = time
     return found
 
@@ -85,7 +85,7 @@ def test_it_looks_more_and_more_rarely_until_something_moves():
         slept.append(seconds)
         time.at += seconds
 
-    time.sleep = sleep  # type: ignore[method-assign]
+    time.sleep = sleep
     calls(service, time).redrive(7)
     assert slept == [0.25, 0.5, 1, 2, 4, 5, 5, 0.25, 0.5]
 

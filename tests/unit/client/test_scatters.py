@@ -50,7 +50,7 @@ def sqs() -> Sqs:
 
 @pytest.fixture
 def calls(scatters: ScatterService, sqs: Sqs) -> ScatterCalls:
-    return ScatterCalls(scatters, lambda: sqs)  # type: ignore[arg-type,return-value]
+    return ScatterCalls(scatters, lambda: sqs)
 
 
 def message(memory: Memory, scatters: ScatterService, **attributes: str) -> ReceivedMessage:
@@ -69,7 +69,7 @@ def test_what_is_given_to_start_reaches_the_service():
         def start(self, scatter: Scatter, *, key: str | None) -> None:
             started.append((scatter, key))
 
-    calls = ScatterCalls(Service(), lambda: None)  # type: ignore[arg-type,return-value]
+    calls = ScatterCalls(Service(), lambda: None)
     as_it_is: dict[str, Any] = {
         "where": {"colour": "red"},
         "type": "Report",

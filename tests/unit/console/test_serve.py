@@ -33,7 +33,7 @@ with suppress(KeyboardInterrupt):  # which is the caller's, as in the command li
 def served() -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process that serves a console, and its launch link."""
     paths = os.pathsep.join(sys.path)
-    process = subprocess.Popen(  # noqa: S603 - what it runs is above
+    process = subprocess.Popen(
         [sys.executable, "-c", SERVES],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -131,7 +131,7 @@ def test_a_user_without_a_name_may_run_it(monkeypatch):
         ("127.0.0.1", "localhost:1", True),
         ("127.0.0.1", "[::1]:1", True),
         ("127.0.0.1", f"{socket.gethostname().lower()}:1", False),
-        ("0.0.0.0", f"{socket.gethostname().lower()}:1", True),  # noqa: S104
+        ("0.0.0.0", f"{socket.gethostname().lower()}:1", True),
         ("::1", "[::1]:1", True),
         ("LocalHost", "localhost:1", True),
         ("10.0.0.7", "10.0.0.7:1", True),
@@ -150,7 +150,7 @@ def test_browsers_leave_out_the_port_of_http():
 
 @pytest.mark.parametrize(
     ("host", "address", "open_to_others"),
-    [("127.0.0.1", "127.0.0.1", False), ("::1", "[::1]", False), ("0.0.0.0", "0.0.0.0", True)],  # noqa: S104
+    [("127.0.0.1", "127.0.0.1", False), ("::1", "[::1]", False), ("0.0.0.0", "0.0.0.0", True)],
 )
 def test_the_link_leads_to_the_address_and_says_who_can_reach_it(
     service, monkeypatch, host, address, open_to_others

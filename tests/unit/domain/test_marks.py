@@ -47,7 +47,7 @@ def test_equal_marks_are_one_in_a_set():
         (Malformed(BAD), 1, None),
         ("nonsense", 1, None),
         ("9" * 5_000, 1, None),
-        (Done(None), 1, None),  # type: ignore[arg-type]
+        (Done(None), 1, None),
     ],
 )
 def test_a_mark_has_a_weight_and_is_for_one_batch_or_malformed(mark, weighs, batch_id):
@@ -77,7 +77,7 @@ def test_a_mark_within_its_bounds_is_returned_as_it_is(mark):
         (Failure("i", attempts=-1), "attempts must be"),
         (Failure("i", source="q" * (limits.MAX_CHANNEL + 1)), "source must be"),
         (Failure("i", totals={"rows": 1.5}), "a whole number"),
-        (Failure("i", message=KeptMessage(5)), "body"),  # type: ignore[arg-type]
+        (Failure("i", message=KeptMessage(5)), "body"),
         (ItemRange("g", -1, 5), "the start of a range"),
         (ItemRange("g", 0, 0), "the end of a range"),
         (Count(-1, 1), "^batch_id must be a whole number from 0 to"),
@@ -91,7 +91,7 @@ def test_a_mark_out_of_its_bounds_is_refused(mark, why):
         checked(mark)
 
 
-@pytest.mark.parametrize("mark", [5, None, b"7:g:0", ["7:g:0"], Done(5), Failure(None), ItemRange(b"g")])  # type: ignore[arg-type]
+@pytest.mark.parametrize("mark", [5, None, b"7:g:0", ["7:g:0"], Done(5), Failure(None), ItemRange(b"g")])
 def test_what_has_no_text_for_an_id_is_no_mark(mark):
     with pytest.raises(InvalidItemId):
         checked(mark)

@@ -135,6 +135,6 @@ JOB_REDRIVES = {"batch_id": 7, "redrive": "redrive/x/000000", "owner": "me"}
 def test_one_job_that_fails_spares_the_others():
     # Given four jobs, of which one is not JSON, one meets an overload, and one a defect
     service = Service(Throttled("busy"), ValueError("a defect"), None)
-    answer = redrive(event("{", JOB_REDRIVES, JOB_REDRIVES, JOB_REDRIVES), service, lambda: 1_000)  # type: ignore[arg-type]
+    answer = redrive(event("{", JOB_REDRIVES, JOB_REDRIVES, JOB_REDRIVES), service, lambda: 1_000)
     assert failed(answer) == ["m0", "m1", "m2"]
     assert service.done == [(7, "redrive/x/000000", "me", 1_000 + WORK_MS)]

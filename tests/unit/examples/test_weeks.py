@@ -58,7 +58,7 @@ def test_it_starts_and_finds_its_page_in_the_zip(tmp_path):
         "import job; from examples.fleet.analytics import html_page as page; print(page._text('report.html'))"
     )
     # When it starts where there is no checkout
-    ran = subprocess.run(  # noqa: S603
+    ran = subprocess.run(
         [sys.executable, "-S", "-c", code],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "files.zip"), *packages])},
         capture_output=True,

@@ -26,7 +26,7 @@ sys.stdin.read()
 def holder(path: Path, text: str = "") -> Iterator[subprocess.Popen[str]]:
     """Another process that holds a lock and writes a text into its file."""
     command = [sys.executable, "-c", HOLDER, str(path), text]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "held\n"
         try:

@@ -52,7 +52,7 @@ class MemoryStack:
         self.memory = memory or Memory()
         self.sqs = Sqs()
         self._services = Services(self.memory.ports())
-        self._tracker = Tracker(self._services, lambda: self.sqs)  # type: ignore[arg-type,return-value]
+        self._tracker = Tracker(self._services, lambda: self.sqs)
 
     def ledger(self) -> LedgerService:
         return self._services.ledger

@@ -16,7 +16,7 @@ SHOWN = [*(ROOT / "docs" / "how-to" / "spark").glob("*.md"), *(ROOT / "examples"
 def loaded_by(code: str) -> set[str]:
     """The modules that a new process has after some code."""
     command = [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"]
-    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())  # noqa: S603
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
 
 
 @pytest.mark.parametrize("name", fanin.spark.__all__)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.emulator
 def test_tasks_that_die_half_way_change_nothing(spark, service, tmp_path):
     # Given half of the items, in no order, and tasks that die twice after half of their writes
     batch, group = filled(service)
-    chosen = random.Random(2).sample(range(ITEMS), ITEMS // 2)  # noqa: S311
+    chosen = random.Random(2).sample(range(ITEMS), ITEMS // 2)
     folder = written(tmp_path / "acks", item=[group[n] for n in chosen])
     deaths = tmp_path / "deaths"
     dying = faults.DyingService.of(service, deaths)

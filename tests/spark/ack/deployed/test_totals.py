@@ -44,7 +44,7 @@ def test_values_of_a_dataset_count_once(spark, service, tmp_path, capsys):
     rows += [rows[at] for at in range(1_000, 1_100)]
     rows += [(group[73], 1, 0, None), (group[73], 2, 0, None), (group[71], 2**53 + 1, 0, None)]
     rows += [(group[72], 5, None, None), ("nonsense", 5, 5, None), (None, 5, 5, None)]
-    random.Random(5).shuffle(rows)  # noqa: S311
+    random.Random(5).shuffle(rows)
     item, rows_, cents, reason = zip(*rows, strict=True)
     folder = written(tmp_path / "acks", item=item, rows=rows_, cents=cents, reason=reason)
     arguments = ["--input", folder, "--work", str(tmp_path / "work"), "--totals", "rows,cents"]

@@ -59,7 +59,7 @@ def test_a_scan_says_what_the_api_says_and_repairs_once_though_its_tasks_die(
             (row["start"], row["stop"]) for row in table(output, "missing") if row["batch_id"] == batch_id
         ]
         assert sorted(found) == [(part.start, part.stop) for part in ledger.missing(batch_id).ranges]
-    assert dict(audited[summed]["totals"]) == {"rows": sum(range(200)), "cents": -200}  # type: ignore[call-overload]
+    assert dict(audited[summed]["totals"]) == {"rows": sum(range(200)), "cents": -200}
     # And the batch whose mark was lost is complete, by one move that another repair leaves alone
     healed = service.connection().client.get_item(
         TableName=dict(service.environment)["FANIN_BATCHES_TABLE"],

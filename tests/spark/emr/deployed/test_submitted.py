@@ -31,7 +31,7 @@ def words(arguments: dict[str, object]) -> list[str]:
 
 def summary_of(command: list[str], outside: dict[str, str], folder: Path) -> dict[str, Any]:
     """Run a command that succeeds, and read the summary in its last line."""
-    ran = subprocess.run(  # noqa: S603
+    ran = subprocess.run(
         command, env=outside, cwd=folder, capture_output=True, text=True, check=False, timeout=540
     )
     assert ran.returncode == 0, ran.stderr[-4_000:]
@@ -94,7 +94,7 @@ def test_a_driver_that_was_killed_in_the_middle_is_run_again(service, outside, s
     command = [*words(arguments), "--user-key", "killed"]
     with slow_wire(os.environ["AWS_ENDPOINT_URL"]) as wire:
         wire.keep_next("SendMessageBatch")
-        driver = subprocess.Popen(  # noqa: S603
+        driver = subprocess.Popen(
             [*submitted("local[2]"), "fan-out", *command, "--workers", "1"],
             env={**outside, "AWS_ENDPOINT_URL_SQS": wire.url},
             cwd=tmp_path,

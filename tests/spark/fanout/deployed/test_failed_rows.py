@@ -186,7 +186,7 @@ def test_the_page_says_which_rows_failed_and_pending_ones_go_out_if_they_are_ask
     # When the example of the page is run on its folder
     example = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
     capsys.readouterr()
-    exec(example.replace("/data/runs/2026-11-21", f"{tmp_path}/first"), {})  # noqa: S102
+    exec(example.replace("/data/runs/2026-11-21", f"{tmp_path}/first"), {})
     # Then it counts the rows by their outcome, and shows those that failed, each with its reason
     printed = [tuple(re.findall(r"[^|]+", line)) for line in capsys.readouterr().out.split("\n")]
     told = {tuple(cell.strip() for cell in cells) for cells in printed if len(cells) == 2}

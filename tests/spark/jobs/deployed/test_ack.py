@@ -27,7 +27,7 @@ def test_a_dataset_completes_its_batch_and_the_summary_says_what_was_left_out(
     for at in range(100, 108):
         reasons[at] = "torn"
     shuffled = list(zip(values, reasons, strict=True))
-    random.Random(1).shuffle(shuffled)  # noqa: S311
+    random.Random(1).shuffle(shuffled)
     folder = written(tmp_path / "acks", item=[v for v, _ in shuffled], reason=[r for _, r in shuffled])
     arguments = ["--input", folder, "--work", str(tmp_path / "work")]
     # When the job runs, and runs again

@@ -40,7 +40,7 @@ def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(servi
     words = [str(tmp_path), str(asked.batch_id), group[0], str(to_fill), queue]
     command = [sys.executable, "-m", "tests.spark.connect_client", *words]
     around = {**os.environ, "SPARK_REMOTE": remote}
-    done = subprocess.run(command, cwd=ROOT, env=around, check=False, capture_output=True, text=True)  # noqa: S603
+    done = subprocess.run(command, cwd=ROOT, env=around, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3_000:]
     told = json.loads(done.stdout.splitlines()[-1])
     # Then it reads outcomes, and its DataFrame is on the queue as the items of the batch

@@ -64,7 +64,7 @@ def watched(world: World) -> list[int]:
         world.clock.advance(1_000)
         return receive(queue, most=most, wait=wait, visibility_timeout=visibility_timeout)
 
-    world.memory.queues.receive = noted  # type: ignore[method-assign]
+    world.memory.queues.receive = noted
     return waits
 
 
@@ -587,10 +587,10 @@ def test_a_claim_that_is_released_between_two_tries_is_taken_anew(world, claims)
     def released_in_between(*args: object, if_version: int, **named: object) -> object:
         tries.append(if_version)
         if len(tries) == 2:
-            world.memory.directory.delete(args[0], args[1], if_version=if_version)  # type: ignore[arg-type]
-        return put(*args, if_version=if_version, **named)  # type: ignore[arg-type]
+            world.memory.directory.delete(args[0], args[1], if_version=if_version)
+        return put(*args, if_version=if_version, **named)
 
-    world.memory.directory.put = released_in_between  # type: ignore[assignment, method-assign]
+    world.memory.directory.put = released_in_between
 
     with claims.claimed(QUEUE, "jobs"):
         pass

@@ -44,7 +44,7 @@ class Scene:
 
     def group(self, items: int, **request: object) -> Group:
         """The items of a new batch, which is open."""
-        return self.ledger.add(self.ledger.open(OpenBatch(**request)).batch_id, items)  # type: ignore[arg-type]
+        return self.ledger.add(self.ledger.open(OpenBatch(**request)).batch_id, items)
 
     def batch(self, items: int, **request: object) -> tuple[Batch, Group]:
         """A new batch, which is closed, and its items."""

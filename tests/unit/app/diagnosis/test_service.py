@@ -138,7 +138,7 @@ class World:
         self.handle = handle
 
     def failed(self, name: str, **options: object) -> int:
-        with self.tracker.batch(user_key=name, **options) as batch:  # type: ignore[arg-type]
+        with self.tracker.batch(user_key=name, **options) as batch:
             batch.send(self.queue, ["a"])
         self.service.consume(self.queue, self.handle)
         self.service.advance(timedelta(seconds=1))
@@ -279,7 +279,7 @@ def test_the_event_has_the_batch_and_the_first_finding(scene):
         names.BATCH_STALLED,
     )
     assert event.detail["user_key"] == "nightly"
-    assert event.detail["finding"]["code"] == "waiting"  # type: ignore[index]
+    assert event.detail["finding"]["code"] == "waiting"
     assert "salt" not in event.detail
 
 

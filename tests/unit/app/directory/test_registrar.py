@@ -154,7 +154,7 @@ class TestFailure:
                 raise InvalidRequest("SQS does not accept the channel")
             return resolve(channel, **options)
 
-        town.memory.channels.resolve = surprise  # type: ignore[method-assign]
+        town.memory.channels.resolve = surprise
         reports: list[tuple[str, str]] = []
 
         swept = Registrar(

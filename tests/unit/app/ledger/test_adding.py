@@ -55,19 +55,19 @@ class TestRefusal:
         batch, _ = world.batch()
 
         with world.refusing(InvalidRequest, "count must be a whole number from 1 to 4294967295"):
-            world.ledger.add(batch.batch_id, count)  # type: ignore[arg-type]
+            world.ledger.add(batch.batch_id, count)
 
     @pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
     def test_of_a_key_that_is_none(self, world, key):
         batch, _ = world.batch()
 
         with world.refusing(InvalidRequest, r"^Idempotency-Key must be text of 1 to 256 characters"):
-            world.ledger.add(batch.batch_id, 1, key=key)  # type: ignore[arg-type]
+            world.ledger.add(batch.batch_id, 1, key=key)
 
     @pytest.mark.parametrize("batch_id", [-1, 2**53, "5", None])
     def test_of_what_is_no_batch_id(self, world, batch_id):
         with pytest.raises(InvalidRequest, match=r"^batch_id must be a whole number from 0 to"):
-            world.ledger.add(batch_id, 1)  # type: ignore[arg-type]
+            world.ledger.add(batch_id, 1)
 
     @pytest.mark.parametrize("key", [None, "k"])
     def test_of_a_batch_past_its_lifetime(self, world, key):
@@ -318,7 +318,7 @@ def test_what_is_no_key_is_refused(world, key):
     batch, _ = world.batch()
 
     with world.refusing(InvalidRequest, "the key of an item"):
-        world.ledger.add_keys(batch.batch_id, [ItemKey("a"), ItemKey(key)])  # type: ignore[arg-type]
+        world.ledger.add_keys(batch.batch_id, [ItemKey("a"), ItemKey(key)])
 
 
 def test_an_estimated_batch_has_no_keys(world):

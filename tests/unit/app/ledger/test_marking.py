@@ -548,7 +548,7 @@ class Scene:
             {"mode": Mode.ESTIMATED, "totals": ("rows",)},
             {},
         ):
-            batch, (group,) = self.world.batch(9, **request)  # type: ignore[arg-type]
+            batch, (group,) = self.world.batch(9, **request)
             self.batches.append((batch, group))
         self.world.ledger.cancel(batch.batch_id)
 

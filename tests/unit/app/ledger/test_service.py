@@ -284,5 +284,5 @@ def test_a_row_is_read_anew_however_fresh_it_is_for_who_asks(world, known):
     with world.costing(reads=1):
         rows = known.try_reaching({one.batch_id: 0, other.batch_id: 0}, anew=[one.batch_id])
 
-    assert rows[one.batch_id].state is State.CLOSED  # type: ignore[union-attr]
+    assert rows[one.batch_id].state is State.CLOSED
     assert rows[other.batch_id] == other

@@ -158,7 +158,7 @@ NAMES = ("rows", "cents")
 
 
 def opened(world: World, items: int, *, closed: bool = False, **request: object) -> tuple[Batch, Group]:
-    batch = world.ledger.open(OpenBatch(totals=NAMES, **request))  # type: ignore[arg-type]
+    batch = world.ledger.open(OpenBatch(totals=NAMES, **request))
     group = world.ledger.add(batch.batch_id, items)
     if closed:
         world.ledger.close(batch.batch_id)

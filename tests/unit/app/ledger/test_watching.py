@@ -257,7 +257,7 @@ class TestProgress:
 )
 def test_what_would_never_be_told_is_refused(world, options, match):
     with world.refusing(InvalidRequest, match):
-        world.ledger.open(OpenBatch(**options))  # type: ignore[arg-type]
+        world.ledger.open(OpenBatch(**options))
 
 
 # A batch in which too much fails is cancelled, with a cause; one within its tolerance never is.

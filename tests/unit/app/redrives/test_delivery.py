@@ -61,7 +61,7 @@ def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(fai
         together.append(len(keys))
         return load(keys)
 
-    claims.load = noting  # type: ignore[method-assign]
+    claims.load = noting
     delivery(failed).deliver(batch, run(batch, *range(40)))
     # Then few were loaded together, and all were sent in the order of their items
     assert max(together) * MAX_FAILED_MESSAGES <= 64 * 2**20

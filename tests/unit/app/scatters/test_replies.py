@@ -519,11 +519,11 @@ class TestLarge:
         put = box.memory.claims.put
 
         def slow(key: str, content: bytes) -> None:
-            box.memory.claims.put = put  # type: ignore[method-assign]
+            box.memory.claims.put = put
             assert box.keep(0, LARGE + "first")
             put(key, content)
 
-        box.memory.claims.put = slow  # type: ignore[method-assign]
+        box.memory.claims.put = slow
 
         assert not box.keep(0, LARGE + "second")
         assert box.payloads(0) == {0: LARGE + "first"}
@@ -535,9 +535,9 @@ class TestLarge:
         def refuse(key: str, content: bytes) -> None:
             raise error("no bucket")
 
-        box.memory.claims.put = refuse  # type: ignore[method-assign]
+        box.memory.claims.put = refuse
         assert box.keep(0, LARGE)
-        box.memory.claims.put = put  # type: ignore[method-assign]
+        box.memory.claims.put = put
 
         assert box.keep(0, LARGE)
         assert box.payloads(0) == {0: LARGE}

@@ -217,7 +217,7 @@ def test_others_an_id_that_is_taken_is_drawn_again(fleet):
     taken = fleet.start(1, correlation_id="a")
     bits = fleet.ports.random.bits
     drawn = iter([taken.batch.batch_id % 4096])
-    fleet.ports.random.bits = lambda n: next(drawn, None) or bits(n)  # type: ignore[method-assign]
+    fleet.ports.random.bits = lambda n: next(drawn, None) or bits(n)
     # Then the next gets another, and the first keeps its plan
     assert fleet.start(1, correlation_id="b").batch.batch_id != taken.batch.batch_id
     assert fleet.scatters.status(taken.batch.batch_id).correlation_id == "a"

@@ -41,7 +41,7 @@ class Town(Fleet):
     def ask(self, *, key: str | None = None, at_once: int = 1, **options: object) -> Scattered:
         """A process that starts now asks the whole town."""
         scatters = ScatterService(self.fresh(), at_once=at_once)
-        return scatters.start(Scatter("report!", topic="town", **options), key=key)  # type: ignore[arg-type]
+        return scatters.start(Scatter("report!", topic="town", **options), key=key)
 
     @property
     def opened(self) -> set[int]:
@@ -272,7 +272,7 @@ class TestLargeTopic:
         def slow(*args: object) -> object:
             town.clock.advance(9_000)
             turns.append(len(town.memory.jobs.waiting))
-            return put(*args)  # type: ignore[arg-type]
+            return put(*args)
 
         monkeypatch.setattr("fanin.app.scatters.recipients.put_chunk", slow)
 

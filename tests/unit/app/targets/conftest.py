@@ -16,7 +16,7 @@ QUEUE = "memory:next"
 URL = "https://hooks.example.com/x"
 
 
-def task(token: str = "token", when: When = When.ANY) -> Target:  # noqa: S107
+def task(token: str = "token", when: When = When.ANY) -> Target:
     return Target(TargetType.STEP_FUNCTIONS, when, task_token=token)
 
 

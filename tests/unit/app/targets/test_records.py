@@ -183,8 +183,8 @@ def test_a_bad_target_is_refused_and_nothing_is_written(world, targets, error, w
 @pytest.mark.parametrize(
     ("target", "why"),
     [
-        (Target("pager", callback_id="t"), "needs a type of step_functions"),  # type: ignore[arg-type]
-        (Target(TargetType.SQS, "later", queue_url=QUEUE), "when of complete"),  # type: ignore[arg-type]
+        (Target("pager", callback_id="t"), "needs a type of step_functions"),
+        (Target(TargetType.SQS, "later", queue_url=QUEUE), "when of complete"),
     ],
 )
 def test_a_type_or_an_end_that_there_is_not_is_refused(world, target, why):

@@ -105,7 +105,7 @@ class TestLedgerAcknowledger:
         assert acknowledge(["a", "b"]) == {0: denied, 1: denied}
 
     @pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("down")])
-    def test_a_ledger_that_is_down_leaves_all_to_the_ack_queue(  # noqa: PLR0917
+    def test_a_ledger_that_is_down_leaves_all_to_the_ack_queue(
         self, tracker, batch, sqs, ack_queue, monkeypatch, error
     ):
         group = batch.add(2)

@@ -124,20 +124,20 @@ def watch_claims(receiver: IdempotentReceiver) -> list[int]:
         asked.append(len(tickets))
         return claim(tickets, lease=lease)
 
-    receiver._frames.claim = watched  # type: ignore[method-assign]
+    receiver._frames.claim = watched
     return asked
 
 
 def test_a_receiver_that_could_handle_nothing_is_refused(world):
     with pytest.raises(InvalidRequest, match="handle must be a function of a Delivery, not str"):
-        world.receiver("handle")  # type: ignore[arg-type]
+        world.receiver("handle")
     for lease in (0, 43_201):
         with pytest.raises(InvalidRequest, match="lease must be a whole number from 1 to 43200"):
             world.receiver(lambda _: None, lease=lease)
 
 
 def test_acknowledging_through_the_ack_queue_is_refused(world):
-    later = QueueAcknowledger(None, "https://sqs/acks")  # type: ignore[arg-type]
+    later = QueueAcknowledger(None, "https://sqs/acks")
     with pytest.raises(InvalidRequest, match=r"pass tracker\.acknowledger\(\"api\"\)"):
         IdempotentReceiver(world.frames(), lambda _: None, later)
 
@@ -194,7 +194,7 @@ class Claims:
             self.handled.append((delivery.envelope.index, self._ends - self.now))
             self.now += work
 
-        return IdempotentReceiver(self, handle, lambda _: {}, lease=lease, clock=lambda: self.now)  # type: ignore[arg-type]
+        return IdempotentReceiver(self, handle, lambda _: {}, lease=lease, clock=lambda: self.now)
 
 
 @pytest.mark.parametrize(

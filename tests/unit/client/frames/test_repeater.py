@@ -187,9 +187,9 @@ def test_put_refuses_what_the_transport_can_never_send(world):
 
 def test_put_refuses_what_is_not_bytes_of_a_content_type(world):
     with pytest.raises(InvalidRequest, match="a payload must be bytes, not str"):
-        world.repeater().put("text")  # type: ignore[arg-type]
+        world.repeater().put("text")
     with pytest.raises(InvalidRequest, match="a content type must be text of 0 to 1024 characters"):
-        world.repeater().put(b"", None)  # type: ignore[arg-type]
+        world.repeater().put(b"", None)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_no_further_page_is_read_while_the_transport_fails(world, monkeypatch):
 
     def watched(self: FrameService, frame_id: int, **page: object) -> Frame:
         asked.append(page)
-        return status(self, frame_id, **page)  # type: ignore[arg-type]
+        return status(self, frame_id, **page)
 
     def down(_: object) -> None:
         raise ServiceUnavailable("no way")

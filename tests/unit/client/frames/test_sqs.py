@@ -26,7 +26,7 @@ def test_envelopes_arrive_as_they_were_sent(sqs, queue, codec):
 
 
 def test_a_request_has_no_more_bytes_than_a_queue_accepts(faulty, queue):
-    SqsTransport(faulty, queue, ProtobufCodec())(envelopes(5, size=80_000))  # type: ignore[arg-type]
+    SqsTransport(faulty, queue, ProtobufCodec())(envelopes(5, size=80_000))
     sizes = [
         sum(len(entry["MessageBody"].encode()) for entry in request["Entries"])
         for _, request in faulty.requests
@@ -41,13 +41,13 @@ def test_entries_that_the_queue_does_not_accept_are_an_error(faulty, queue):
         lambda real, a: {"Failed": [{**e, "Code": "InternalError"} for e in a["Entries"][:2]]},
     )
     with pytest.raises(Throttled, match=f"{queue} did not accept 4 of 12 envelopes"):
-        SqsTransport(faulty, queue)(envelopes(12))  # type: ignore[arg-type]
+        SqsTransport(faulty, queue)(envelopes(12))
 
 
 def test_what_can_never_be_sent_is_named_and_the_others_are_sent(sqs, queue):
     # Given a queue that takes 1,024 bytes, and envelopes of which one is longer and one cannot be written
     sqs.set_queue_attributes(QueueUrl=queue, Attributes={"MaximumMessageSize": "1024"})
-    odd = [Envelope(7, 3, b"x" * 1_100), Envelope(7, 4, "text")]  # type: ignore[arg-type]
+    odd = [Envelope(7, 3, b"x" * 1_100), Envelope(7, 4, "text")]
     with pytest.raises(EnvelopesRefused, match="never takes 2 of 5 envelopes") as refused:
         SqsTransport(sqs, queue)([*odd, *envelopes(3)])
     assert refused.value.reasons.keys() == {3, 4}
@@ -63,19 +63,19 @@ def test_only_a_failure_that_blames_the_content_is_for_good(faulty, queue, code,
     failed = {"Id": "1", "Code": code, "SenderFault": True, "Message": "sorry"}
     faulty.instead("send_message_batch", lambda real, a: {"Failed": [failed]})
     with pytest.raises(EnvelopesRefused if for_good else Throttled) as raised:
-        SqsTransport(faulty, queue)(envelopes(3))  # type: ignore[arg-type]
+        SqsTransport(faulty, queue)(envelopes(3))
     if isinstance(raised.value, EnvelopesRefused):
         assert raised.value.reasons == {1: f"{code}: sorry"}
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: type(codec).__name__)
 def test_a_payload_is_checked_as_its_envelope_will_be(faulty, queue, codec):
-    transport = SqsTransport(faulty, queue, codec, request_bytes=1_000)  # type: ignore[arg-type]
+    transport = SqsTransport(faulty, queue, codec, request_bytes=1_000)
     transport.check(b"x" * 700, "text/plain")
     with pytest.raises(RequestTooLarge, match="but a queue takes 1000"):
         transport.check(b"x" * 990, "text/plain")
     with pytest.raises(InvalidRequest, match="cannot write"):
-        transport.check("text", "text/plain")  # type: ignore[arg-type]
+        transport.check("text", "text/plain")
     assert faulty.requests == []
 
 
@@ -84,12 +84,12 @@ def test_a_character_that_sqs_does_not_take_is_found_beforehand(faulty, queue):
         def encode_text(self, envelope: Envelope) -> str:
             return envelope.payload.decode()
 
-    transport = SqsTransport(faulty, queue, Plain())  # type: ignore[arg-type]
+    transport = SqsTransport(faulty, queue, Plain())
     transport.check("tab\t, newline\n, é, 🙂".encode(), "text/plain")
     with pytest.raises(InvalidRequest, match=r"U\+000B at 4, which no SQS message"):
         transport.check(b"line\x0b", "text/plain")
     JsonCodec().encode_text(Envelope(7, 0, b"line\x0b"))
-    SqsTransport(faulty, queue).check(b"line\x0b", "text/plain")  # type: ignore[arg-type]
+    SqsTransport(faulty, queue).check(b"line\x0b", "text/plain")
 
 
 def test_a_queue_that_does_not_exist_is_named(sqs, queue):
@@ -99,7 +99,7 @@ def test_a_queue_that_does_not_exist_is_named(sqs, queue):
 
 def test_a_url_that_nobody_can_send_is_refused(faulty):
     with pytest.raises(InvalidRequest, match="queue_url must be text of 1 to 1024"):
-        SqsTransport(faulty, "")  # type: ignore[arg-type]
+        SqsTransport(faulty, "")
 
 
 class Receiver:
@@ -124,7 +124,7 @@ def test_on_lambda_messages_that_are_not_settled_come_again(codec):
     receiver = Receiver(at_1=Disposition.DROPPED, at_2=Disposition.REDELIVER)
     bodies = [*(codec.encode_text(one) for one in envelopes(3)), "nonsense", "{}"]
     records = [{"messageId": f"m{n}", "body": body} for n, body in enumerate(bodies)]
-    answer = SqsReceiver(receiver, codec)({"Records": records})  # type: ignore[arg-type]
+    answer = SqsReceiver(receiver, codec)({"Records": records})
     assert answer == {"batchItemFailures": [{"itemIdentifier": name} for name in ("m2", "m3", "m4")]}
     assert receiver.seen == envelopes(3)
 
@@ -132,16 +132,16 @@ def test_on_lambda_messages_that_are_not_settled_come_again(codec):
 def test_whatever_a_codec_raises_concerns_its_message_only():
     class Fussy(JsonCodec):
         def decode_text(self, text: str) -> Envelope:
-            return super().decode_text(text) if text.startswith("{") else Envelope(**{text: 1})  # type: ignore[arg-type]
+            return super().decode_text(text) if text.startswith("{") else Envelope(**{text: 1})
 
     records = [{"messageId": "m0", "body": "odd"}, {"messageId": "m1"}]
     records.append({"messageId": "m2", "body": JsonCodec().encode_text(envelopes(1)[0])})
-    answer = SqsReceiver(Receiver(), Fussy())({"Records": records})  # type: ignore[arg-type]
+    answer = SqsReceiver(Receiver(), Fussy())({"Records": records})
     assert answer == {"batchItemFailures": [{"itemIdentifier": name} for name in ("m0", "m1")]}
 
 
 def test_an_empty_event_is_handled_and_one_of_another_service_refused():
-    receiver = SqsReceiver(Receiver())  # type: ignore[arg-type]
+    receiver = SqsReceiver(Receiver())
     assert receiver({"Records": []}) == {"batchItemFailures": []}
     with pytest.raises(InvalidRequest, match="not an event of SQS"):
         receiver({"detail-type": "Batch Completed"})
@@ -152,7 +152,7 @@ def test_polling_deletes_what_is_settled_and_leaves_the_rest(sqs, queue):
     sqs.send_message(QueueUrl=queue, MessageBody="nonsense")
     sqs.set_queue_attributes(QueueUrl=queue, Attributes={"VisibilityTimeout": "0"})
     receiver = Receiver(at_1=Disposition.DROPPED, at_2=Disposition.REDELIVER)
-    count = SqsReceiver(receiver).poll(sqs, queue, wait=0)  # type: ignore[arg-type]
+    count = SqsReceiver(receiver).poll(sqs, queue, wait=0)
     assert count == 4
     left = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]
     assert {message["Body"] for message in left} == {"nonsense", JsonCodec().encode_text(envelopes(3)[2])}
@@ -160,7 +160,7 @@ def test_polling_deletes_what_is_settled_and_leaves_the_rest(sqs, queue):
 
 def test_it_asks_for_ten_messages_for_as_long_as_sqs_can_and_of_none_deletes_none(faulty, queue):
     faulty.instead("receive_message", lambda real, arguments: {})
-    assert SqsReceiver(Receiver()).poll(faulty, queue) == 0  # type: ignore[arg-type]
+    assert SqsReceiver(Receiver()).poll(faulty, queue) == 0
     ((name, asked),) = faulty.requests
     assert (name, asked["MaxNumberOfMessages"], asked["WaitTimeSeconds"]) == ("receive_message", 10, 20)
 
@@ -168,9 +168,9 @@ def test_it_asks_for_ten_messages_for_as_long_as_sqs_can_and_of_none_deletes_non
 def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused(faulty, queue):
     for wait in (-1, 21):
         with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
-            SqsReceiver(Receiver()).poll(faulty, queue, wait=wait)  # type: ignore[arg-type]
+            SqsReceiver(Receiver()).poll(faulty, queue, wait=wait)
     with pytest.raises(InvalidRequest, match="queue_url has one half of a surrogate pair"):
-        SqsReceiver(Receiver()).poll(faulty, "https://sqs/\ud800")  # type: ignore[arg-type]
+        SqsReceiver(Receiver()).poll(faulty, "https://sqs/\ud800")
 
 
 def test_notices_are_read_and_everything_is_deleted(sqs, queue):
@@ -196,7 +196,7 @@ def test_notices_are_read_and_everything_is_deleted(sqs, queue):
 
 @pytest.mark.parametrize(("options", "wait"), [({}, 0), ({"wait": 1}, 1)])
 def test_an_empty_reply_channel_is_only_read(faulty, queue, options, wait):
-    assert list(queue_notices(faulty, queue, **options)()) == []  # type: ignore[arg-type]
+    assert list(queue_notices(faulty, queue, **options)()) == []
     ((name, asked),) = faulty.requests
     assert (name, asked["WaitTimeSeconds"]) == ("receive_message", wait)
 
@@ -204,6 +204,6 @@ def test_an_empty_reply_channel_is_only_read(faulty, queue, options, wait):
 def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused_sqs_notices(faulty, queue):
     for wait in (-1, 21):
         with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
-            queue_notices(faulty, queue, wait=wait)  # type: ignore[arg-type]
+            queue_notices(faulty, queue, wait=wait)
     with pytest.raises(InvalidRequest, match="queue_url has one half of a surrogate pair"):
-        queue_notices(faulty, "https://sqs/\ud800")  # type: ignore[arg-type]
+        queue_notices(faulty, "https://sqs/\ud800")

@@ -226,7 +226,7 @@ class TestOutage:
         ],
         ids=["ids after status", "a range after close", "failures after an ack", "ids after a failure"],
     )
-    def test_a_mark_of_a_batch_that_is_known_to_be_exact_may_be_repeated(  # noqa: PLR0917
+    def test_a_mark_of_a_batch_that_is_known_to_be_exact_may_be_repeated(
         self, gateway, over_https, there, outage, learn, mark
     ):
         # Given a client that has had one answer about the batch, and then an outage

@@ -160,9 +160,9 @@ class Noted:
 def test_arguments_and_answers_cross_the_wire_as_they_are(memory, direct):
     memory.channels.queues[QUEUE] = []
     there = Noted(direct)
-    here = Noted(https(Gateway(there)))  # type: ignore[arg-type]
+    here = Noted(https(Gateway(there)))
 
-    use_everything(here)  # type: ignore[arg-type]
+    use_everything(here)
 
     asked = [call for call in here.calls if call[1] != "take"]  # which the client does on its own
     assert len(asked) > 40

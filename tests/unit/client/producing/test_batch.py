@@ -105,7 +105,7 @@ class TestBounded:
         return answered
 
     @pytest.mark.parametrize(("limit", "messages"), [(1, 9), (3, 9), (8, 50)])
-    def test_a_full_batch_holds_the_producer_until_items_are_done(  # noqa: PLR0917
+    def test_a_full_batch_holds_the_producer_until_items_are_done(
         self, tracker, sqs, queue, done, limit, messages
     ):
         with tracker.batch(limit=limit) as batch:
@@ -218,7 +218,7 @@ def added(tracker, monkeypatch) -> list[int]:
 
 
 @pytest.mark.parametrize(("limit", "messages", "blocks"), [(20, 12, [5, 5, 2]), (None, 10_001, [10_000, 1])])
-def test_items_are_added_a_quarter_of_the_limit_or_ten_thousand_at_a_time(  # noqa: PLR0917
+def test_items_are_added_a_quarter_of_the_limit_or_ten_thousand_at_a_time(
     tracker, faulty, queue, added, limit, messages, blocks
 ):
     faulty.instead("send_message_batch", lambda real, arguments: {})

@@ -19,7 +19,7 @@ def received(service: InMemoryService, queue: str) -> list[dict[str, object]]:
     answer = service.sqs.receive_message(
         QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=0
     )
-    return answer.get("Messages", [])  # type: ignore[return-value]
+    return answer.get("Messages", [])
 
 
 def test_messages_become_a_batch_that_wakes_the_task(service):
@@ -29,7 +29,7 @@ def test_messages_become_a_batch_that_wakes_the_task(service):
     messages = received(service, queue)
     assert [message["Body"] for message in messages] == ['{"order": 1}', "two"]
     assert not service.callbacks
-    service.tracker.ack([m["MessageAttributes"]["fanin-item"]["StringValue"] for m in messages])  # type: ignore[index]
+    service.tracker.ack([m["MessageAttributes"]["fanin-item"]["StringValue"] for m in messages])
     (told,) = service.callbacks
     assert (told.succeeded, told.event.detail["items"]) == (True, 2)
 

@@ -25,7 +25,7 @@ class Makes:
 
     def batch(self, items: int, done: int = 0, **options: object) -> tuple[Batch, list[str]]:
         """An open batch, of which the first items are done."""
-        batch = self.tracker.open(**options)  # type: ignore[arg-type]
+        batch = self.tracker.open(**options)
         ids = list(self.tracker.add(batch.batch_id, items)) if items else []
         self.ids[batch.batch_id] = ids
         if done:

@@ -225,7 +225,7 @@ def test_it_is_bounded_in_time_but_reads_one_page_at_least():
     for each, count in ((TIME_MS * 2, 1), (TIME_MS // 2, 2)):
         clock = [0]
         read = 0
-        for _ in pages(lambda clock=clock: clock[0]):  # type: ignore[misc]
+        for _ in pages(lambda clock=clock: clock[0]):
             clock[0] += each
             read += 1
         assert read == count

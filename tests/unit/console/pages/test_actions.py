@@ -68,7 +68,7 @@ class TestReadOnly:
 
     @pytest.mark.parametrize("route", [route for route in ROUTES if route.methods == {"POST"}])
     def test_each_subject_is_refused(self, service, route):
-        subject_path = re.sub(r"\{[a-z_]+\}", "1", route.path.replace("{action}", _any(route.path)))  # type: ignore[attr-defined]
+        subject_path = re.sub(r"\{[a-z_]+\}", "1", route.path.replace("{action}", _any(route.path)))
         reader = Person(service, write=False)
         assert reader.send(subject_path).status_code == 403
         assert not reader.calls
@@ -120,7 +120,7 @@ class TestForgery:
         assert state(service, batch_id) is State.CANCELLED
 
     def _refused(self, service: InMemoryService, person: Person, batch_id: int, answer: object) -> None:
-        assert answer.status_code == 403  # type: ignore[attr-defined]
+        assert answer.status_code == 403
         assert state(service, batch_id) is State.OPEN
         assert person.calls["cancel"] == 0
         assert person.console.log.entries() == ()
@@ -230,10 +230,10 @@ def test_a_press_that_breaks_is_in_the_log(service, batch_id, caplog):
     done = service.services.ledger.cancel
 
     def broken(*given: object) -> None:
-        done(*given)  # type: ignore[arg-type]
+        done(*given)
         raise ZeroDivisionError
 
-    person.console.fanin = Answered(service.services, broken)  # type: ignore[assignment]
+    person.console.fanin = Answered(service.services, broken)
     with pytest.raises(ZeroDivisionError):
         person.send(cancel(batch_id))
     # Then the log has it, with an outcome that promises nothing

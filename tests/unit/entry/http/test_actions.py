@@ -23,7 +23,7 @@ from fanin.entry.http.route import HttpRoute, LoggedAction
 from fanin.wire.actions import MAX_TEXT
 from tests.unit.entry.conftest import Client
 
-TOKEN = "eyJhbGciOiJIUzI1NiJ9.secret.secret"  # noqa: S105 - nobody's
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.secret.secret"
 ARN = "arn:aws:sts::123456789012:assumed-role/oncall/ada"
 IAM = {
     "accessKey": "ASIASECRET",
@@ -144,7 +144,7 @@ def test_an_outcome_is_that_of_the_answer(actions, error, outcome):
         raise error
 
     route = HttpRoute("DELETE", "/a/{name}", "a", act, None, 204, action=LoggedAction())
-    answer = Client(application(SimpleNamespace, [route]))("DELETE", "/a/b")  # type: ignore[arg-type]
+    answer = Client(application(SimpleNamespace, [route]))("DELETE", "/a/b")
     (line,) = actions()
     assert line["outcome"] == outcome
     assert (answer.status, answer.json["type"].rpartition(":")[2]) == tuple(outcome.values())

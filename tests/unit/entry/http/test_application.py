@@ -24,7 +24,7 @@ NUMBERS = wrapped("Numbers", "numbers", many(NATURAL))
 def app(act: Any, **changes: Any) -> Client:
     """The application of one route, GET /things/{name}, that calls this."""
     route = HttpRoute("GET", "/things/{name}", "getThing", act, NUMBERS)._replace(**changes)
-    return Client(application(SimpleNamespace, [route]))  # type: ignore[arg-type,return-value]
+    return Client(application(SimpleNamespace, [route]))
 
 
 def raising(error: Exception) -> Client:

@@ -92,9 +92,7 @@ def test_the_compiler_of_schemas_is_imported_with_the_first_body():
         "v.checked(ADD_ITEMS, '{\"count\": 1}')\n"
         "print(before, 'fastjsonschema' in sys.modules)"
     )
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
 
 

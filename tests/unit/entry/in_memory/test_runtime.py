@@ -136,7 +136,7 @@ class TestFunctionsThatFail:
         runtime.wait(10 * PAUSE_MS / 1000)
         (dead,) = runtime.dead
         assert dead.where == "notifier"
-        assert dead.what[1].batch_id == batch.batch_id  # type: ignore[index]
+        assert dead.what[1].batch_id == batch.batch_id
 
     def test_a_malformed_message_of_the_ack_queue_ends_in_its_dead_letters(self, runtime):
         runtime.sqs.send_message(QueueUrl=runtime.ack_queue_url, MessageBody="nonsense")

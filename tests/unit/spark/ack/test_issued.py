@@ -81,7 +81,7 @@ def test_what_is_remembered_is_bounded(issued, reader, monkeypatch):
 
 def test_stored_batches_are_those_of_the_stack(stack):
     row = stack.ledger().open(OpenBatch())
-    stored = StoredBatches(stack)  # type: ignore[arg-type]
+    stored = StoredBatches(stack)
 
     assert stored.read([row.batch_id, row.batch_id + 1]) == {row.batch_id: row}
     assert stored.now() == stack.memory.clock.now()

@@ -53,7 +53,7 @@ def test_marks_clear_their_bits_and_the_batch_completes(ledger):
 
 def test_a_store_that_refuses_a_fifth_is_written_to_the_end(monkeypatch):
     # Given a table that refuses a fifth of all writes, of words and of batches
-    drawn, waits = random.Random(7), list[float]()  # noqa: S311
+    drawn, waits = random.Random(7), list[float]()
 
     def refuse(call: str, moment: str) -> None:
         counts = moment == "before" and call in ("words.clear", "batches.touch", "batches.complete")

@@ -107,7 +107,7 @@ def test_a_finished_word_that_was_not_carried_up_is_written_again(ledger, memory
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_left_out_is_done_and_the_rest_completes_the_batch(seed):
     # Given a batch, some of whose items are done, in words, in ranges, and by processes that died half-way
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     memory = Memory()
     ledger = LedgerService(memory.ports())
     items = chance.choice([1, 63, 64, 65, 100, 4096, 4097, 5000, 20_000])

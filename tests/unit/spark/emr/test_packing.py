@@ -37,7 +37,7 @@ def test_all_of_the_package_is_in_it_and_nothing_that_python_left_there():
 def ran(folder: Path, package: Script, *command: str) -> subprocess.CompletedProcess[str]:
     """Run a Python that knows fanin from the zip alone."""
     (folder / "fanin.zip").write_bytes(package.files or b"")
-    return subprocess.run(  # noqa: S603
+    return subprocess.run(
         [sys.executable, "-S", *command],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "fanin.zip"), *INSTALLED])},
         capture_output=True,

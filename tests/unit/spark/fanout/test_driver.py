@@ -78,7 +78,7 @@ def test_nothing_is_sent_of_a_batch_that_ended_before_the_first_message(stack, m
     monkeypatch.setattr(driver, "send", never)
     monkeypatch.setattr(summary, "write_rejects", lambda *_: {})
     # Then the driver sends nothing, and says what to do
-    told = driver._send(FileSystem().session(), stack, plan(), STAGING)  # type: ignore[arg-type]
+    told = driver._send(FileSystem().session(), stack, plan(), STAGING)
     assert (told.state, told.sent) == ("cancelled", None)
     assert "--and-pending" in str(told.detail)
 
@@ -99,7 +99,7 @@ def completed_by_its_deadline(stack: MemoryStack, request: OpenBatch) -> Batch:
     """The batch of a fan-out whose driver died when it had added the items, after its deadline."""
     clock = stack.memory.clock
     assert isinstance(clock, FixedClock)
-    batch, _ = open_batch(stack, request, default_key(STAGING), STAGING, lambda _: None)  # type: ignore[arg-type]
+    batch, _ = open_batch(stack, request, default_key(STAGING), STAGING, lambda _: None)
     clock.advance(61_000)
     ended = stack.ledger().meet_deadline(batch.batch_id)
     assert ended is not None
@@ -142,7 +142,7 @@ def test_a_redrive_that_its_deadline_completed_is_well_only_if_all_of_it_was_sen
     batch = completed_by_its_deadline(stack, retrying(asked.request, earlier))
     note(system, batch, noted)
     # When it is run again, then it opens no other batch, and says how to send the rest unless all was sent
-    told = driver._retry(session, stack, asked, rows)  # type: ignore[arg-type]
+    told = driver._retry(session, stack, asked, rows)
     assert (told.batch_id, told.state, told.retry_of) == (batch.batch_id, "complete", first.batch_id)
     assert told.ok is (noted == "all")
     assert f"--retry-of {batch.batch_id} --failed-from /staging" in str(told.detail) or noted == "all"

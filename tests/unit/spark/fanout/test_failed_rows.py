@@ -29,7 +29,7 @@ from tests.unit.spark.conftest import MemoryStack
 def ended(stack: MemoryStack, **request: object) -> Batch:
     """A batch of ten items of which two have failed, and which was cancelled."""
     ledger = stack.ledger()
-    batch_id = ledger.open(OpenBatch(**request)).batch_id  # type: ignore[arg-type]
+    batch_id = ledger.open(OpenBatch(**request)).batch_id
     group = ledger.add(batch_id, 10)
     ledger.mark([Failure(group[2], "no such customer"), Failure(group[7], "no such customer")]).whole()
     ledger.cancel(batch_id)
@@ -68,7 +68,7 @@ def test_a_task_gives_the_rows_that_it_took(stack):
     take(stack.ledger().ports, batch, "dataset/other", [7])
     page = pa.RecordBatch.from_pydict({"retry_of_ordinal": [2, 7], "body": ["two", "seven"]})
 
-    task = take_task(stack, batch, "dataset/mine")  # type: ignore[arg-type]
+    task = take_task(stack, batch, "dataset/mine")
 
     for _attempt in range(2):
         (given,) = task([page])
@@ -123,7 +123,7 @@ def stagings(first: Batch, monkeypatch: pytest.MonkeyPatch) -> Stagings:
 
 def retried(stack: MemoryStack, first: Batch) -> failed_rows.Retried:
     rows = FailedRows(first.batch_id, "/first")
-    return take_failed_rows(None, stack, rows, "/again", {})  # type: ignore[arg-type]
+    return take_failed_rows(None, stack, rows, "/again", {})
 
 
 def test_rows_that_are_staged_are_sent_though_their_batch_is_gone(stack, first, stagings):
@@ -157,7 +157,7 @@ def read(
     monkeypatch.setattr(module, "find_staging", lambda *_: staging)
     monkeypatch.setattr(module, "noted_batch", lambda _: batch_id)
     monkeypatch.setattr(module, "Folder", lambda *_: None)
-    sent_rows(None, stack, "/staging")  # type: ignore[arg-type]
+    sent_rows(None, stack, "/staging")
 
 
 def test_a_folder_of_no_fan_out_is_refused(stack, monkeypatch):

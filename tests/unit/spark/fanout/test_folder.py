@@ -55,14 +55,14 @@ class Files:
     ],
 )
 def test_it_names_what_differs_and_nothing_else(was, now, told):
-    said = str(other_input(Files(), was, now))  # type: ignore[arg-type]
+    said = str(other_input(Files(), was, now))
     assert said.startswith("/staging holds the staging of another input: ")
     assert told in said
     assert said.count(" was ") == sum(was.get(name) != now[name] for name in now)
 
 
 def test_the_folder_of_the_rows_to_send_again_is_never_said_to_be_deleted():
-    said = str(other_input(Files(), ROWS, {**AGAIN, "staging": "/staging/"}))  # type: ignore[arg-type]
+    said = str(other_input(Files(), ROWS, {**AGAIN, "staging": "/staging/"}))
     assert "Keep it, and name a new folder with --staging" in said
     assert "delete" not in said
 

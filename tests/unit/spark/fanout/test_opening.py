@@ -37,7 +37,7 @@ def opened(
     key: str | None = None,
 ) -> tuple[Batch, str | None]:
     key = key or default_key(staging)
-    return open_batch(stack, asked, key, staging, tell, began=began)  # type: ignore[arg-type]
+    return open_batch(stack, asked, key, staging, tell, began=began)
 
 
 def always(_batch_id: int) -> bool:
@@ -125,11 +125,11 @@ def test_without_rows_or_after_the_close_there_is_nothing_to_add(stack):
 
 def test_the_first_row_is_the_first_item_unless_there_are_none(stack):
     batch, _ = opened(stack, OpenBatch(), STAGING)
-    assert first_ordinal(stack, batch, STAGING) == 0  # type: ignore[arg-type]
+    assert first_ordinal(stack, batch, STAGING) == 0
 
     empty = stack.ledger().cancel(stack.ledger().open(OpenBatch()).batch_id)
     with pytest.raises(InvalidRequest, match="ended before its rows became items"):
-        first_ordinal(stack, empty, STAGING)  # type: ignore[arg-type]
+        first_ordinal(stack, empty, STAGING)
 
 
 def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(stack):
@@ -189,7 +189,7 @@ class Sqs:
                 "Error": {"Code": self._code, "Message": self._message},
                 "ResponseMetadata": {"HTTPStatusCode": self._status},
             }
-            raise ClientError(told, "GetQueueAttributes")  # type: ignore[arg-type]
+            raise ClientError(told, "GetQueueAttributes")
         return {"Attributes": dict.fromkeys(AttributeNames, "")}
 
 
@@ -223,7 +223,7 @@ def test_what_is_not_a_url_is_refused(text, why):
 )
 def test_a_queue_that_is_there_or_may_not_be_looked_at_is_taken(capsys, code, message, seen):
     sqs = Sqs(code, message=message)
-    check_queue(sqs, URL)  # type: ignore[arg-type]
+    check_queue(sqs, URL)
     assert sqs.asked == [URL]
     assert ("this job may not look at" in capsys.readouterr().err) is not seen
 
@@ -231,10 +231,10 @@ def test_a_queue_that_is_there_or_may_not_be_looked_at_is_taken(capsys, code, me
 @pytest.mark.parametrize("code", ["AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"])
 def test_a_queue_that_is_not_there_is_refused(code):
     with pytest.raises(NotConfigured, match=r"check the URL and.* has staged and sent nothing$") as told:
-        check_queue(Sqs(code), URL)  # type: ignore[arg-type]
+        check_queue(Sqs(code), URL)
     assert URL in str(told.value)
 
 
 def test_that_sqs_does_not_answer_is_told():
     with pytest.raises(ServiceUnavailable):
-        check_queue(Sqs("InternalError", 500), URL)  # type: ignore[arg-type]
+        check_queue(Sqs("InternalError", 500), URL)

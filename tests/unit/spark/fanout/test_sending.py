@@ -23,7 +23,7 @@ def page(first: int, size: int) -> pa.RecordBatch:
 
 GROUP = ids.issue(7, 0, 100_000, bytes(16)).prefix
 NOTHING = dict.fromkeys(("ordinal", "reason", "detail"))
-TO = SendTarget("https://queue", GROUP, Any)  # type: ignore[arg-type]
+TO = SendTarget("https://queue", GROUP, Any)
 
 
 class Queue:
@@ -87,7 +87,7 @@ def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(st
     group = stack.tracker().add(batch, 3)
     stack.sqs.refuses.add("body 1")
 
-    told = list(send_task(SendTarget("https://queue", group.prefix, stack))([page(0, 3)]))  # type: ignore[arg-type]
+    told = list(send_task(SendTarget("https://queue", group.prefix, stack))([page(0, 3)]))
     # Then the others are sent under their items, and the item of that one has failed
     assert stack.sqs.sent == {group[0]: "body 0", group[2]: "body 2"}
     (failure,) = stack.tracker().iter_failures(batch)
@@ -103,7 +103,7 @@ def test_a_task_counts_its_rows_also_those_that_the_queue_refuses(stack):
     counted: Any = SimpleNamespace(sizes=[])
     counted.add = counted.sizes.append
     # When a task sends it in two pages
-    target = SendTarget("https://queue", group.prefix, stack, count=counted)  # type: ignore[arg-type]
+    target = SendTarget("https://queue", group.prefix, stack, count=counted)
     list(send_task(target)([page(0, 3), page(3, 2)]))
     # Then all of them were counted
     assert counted.sizes == [3, 2]
@@ -116,7 +116,7 @@ def test_a_task_notes_what_it_sent_as_it_goes_and_its_successor_leaves_that_out(
     pages = [page(0, 50), page(50, 50), page(100, 50), page(200, 10)]
 
     def run(target: SendTarget) -> list[Any]:
-        sender = Sender(sqs, "https://queue", group_id="7", workers=1)  # type: ignore[arg-type]
+        sender = Sender(sqs, "https://queue", group_id="7", workers=1)
         return list(
             send_pages(
                 pages,
@@ -141,7 +141,7 @@ def test_a_task_notes_what_it_sent_as_it_goes_and_its_successor_leaves_that_out(
 
 
 def test_a_task_whose_rows_are_scattered_makes_few_notes():
-    sender = Sender(Queue(), "https://queue", group_id="7", workers=4)  # type: ignore[arg-type]
+    sender = Sender(Queue(), "https://queue", group_id="7", workers=4)
     noted: list[object] = []
     pages = [page(2 * n, 1) for n in range(100)]
     list(send_pages(pages, TO, sender.send, lambda _: None, note=lambda *sent: noted.append(sent)))
@@ -160,7 +160,7 @@ def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(st
     rows = [page(0, 100), page(100, 100)]
     keys = [pa.array([f"k {n}" for n in one["ordinal"].to_pylist()]) for one in rows]
     keyed = [one.append_column("key", some) for one, some in zip(rows, keys, strict=True)]
-    target = SendTarget("https://queue", str(batch), stack)  # type: ignore[arg-type]
+    target = SendTarget("https://queue", str(batch), stack)
 
     def run(target: SendTarget) -> list[dict[str, Any]]:
         return [row for one in send_task(target)(keyed) for row in one.to_pylist()]
@@ -176,7 +176,7 @@ def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(st
     assert tracker.iter_failures(batch).__next__().key == "k 120"
     # When a successor sends them again, then it leaves out what was noted
     stack.sqs.sent.clear()
-    before = sent_before(stack, "https://queue", target.group)  # type: ignore[arg-type]
+    before = sent_before(stack, "https://queue", target.group)
     *left, told = run(replace(target, sent=before))
     assert not stack.sqs.sent
     assert ([row["ordinal"] for row in left], told["sent"]) == ([150], 199)

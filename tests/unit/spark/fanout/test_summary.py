@@ -133,7 +133,7 @@ def written(place: Place, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     monkeypatch.setattr(summary, "_is_there", place.is_there)
     monkeypatch.setattr(rejects, "count_by_reason", lambda _: {"null": 3})
     left: Any = object()
-    return write_rejects(None, left, "/rejects", wait=place.wait)  # type: ignore[arg-type]
+    return write_rejects(None, left, "/rejects", wait=place.wait)
 
 
 def test_rejects_that_another_run_deleted_are_written_again(monkeypatch):

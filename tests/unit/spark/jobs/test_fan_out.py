@@ -59,7 +59,7 @@ def test_without_options_it_is_a_plain_batch(asked):
 
 def test_the_batch_is_told_as_soon_as_it_is_open(asked, capsys):
     options = JOB.parser().parse_args(NEEDED)
-    JOB.run(None, options)  # type: ignore[arg-type]
+    JOB.run(None, options)
     batch_id = options.so_far["batch_id"]
     told = f"fan-out: batch {batch_id} is open; `fanin status {batch_id}` shows how far it is\n"
     assert capsys.readouterr().err == told
@@ -153,7 +153,7 @@ def test_targets_are_called_back_at_the_end(asked):
     )
     assert tuple(asked[0]["on_end"]) == (
         Target(TargetType.SQS, When.COMPLETE, queue_url="https://next"),
-        Target(TargetType.STEP_FUNCTIONS, task_token="t"),  # noqa: S106
+        Target(TargetType.STEP_FUNCTIONS, task_token="t"),
     )
 
 
@@ -167,7 +167,7 @@ def test_what_is_not_a_target_is_refused(bad, capsys):
 def test_failed_rows_of_an_earlier_fan_out_take_the_place_of_a_dataset(asked):
     for more, pending in (([], False), (["--and-pending"], True)):
         words = ["--failed-from", "/first", "--retry-of", "9", *NEEDED[2:], *more]
-        JOB.run(None, JOB.parser().parse_args(words))  # type: ignore[arg-type]
+        JOB.run(None, JOB.parser().parse_args(words))
         assert asked.pop()["rows"] == FailedRows(9, "/first", pending)
 
 

@@ -87,7 +87,7 @@ def test_a_driver_that_is_overtaken_while_it_writes_does_not_replace_the_file(ki
             system.files["/folder/note"] = b"the other's"
         step()
 
-    system.step = overtake  # type: ignore[method-assign]
+    system.step = overtake
 
     assert not folder.write("note", "mine", replace=False)
     assert whole(system) == b"the other's"
@@ -157,7 +157,7 @@ def test_a_driver_that_is_interrupted_while_it_writes_leaves_no_half_object():
             system.steps = None
             raise
 
-    system.step = interrupt  # type: ignore[method-assign]
+    system.step = interrupt
     with pytest.raises(Died):
         Folder(system.session(), "/folder").write("note", "text")
     assert not system.files

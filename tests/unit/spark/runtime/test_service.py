@@ -109,7 +109,7 @@ def test_the_same_stack_is_the_same_value_wherever_it_is_made():
     first, again = Service.from_env(TABLES), Service.from_env(dict(reversed(TABLES.items())))
     assert first == again
     assert hash(first) == hash(again)
-    assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301  our own
+    assert pickle.loads(pickle.dumps(first)) == first
 
 
 def test_by_default_it_is_the_stack_of_this_process(monkeypatch):
@@ -266,7 +266,7 @@ def test_a_client_sends_at_the_pace_and_each_refused_attempt_counts(clock):
         "dynamodb",
         region_name="eu-west-1",
         aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106
+        aws_secret_access_key="test",
         config=Config(retries={"mode": "standard", "total_max_attempts": 3}),
     )
     answers = [b'{"__type":"x#ThrottlingException"}'] * 2 + [b"{}"]

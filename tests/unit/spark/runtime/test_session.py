@@ -99,7 +99,7 @@ def test_files_are_joined_again_afterwards_whatever_happens():
 
     # When tasks are planned, and fail
     def plan() -> None:
-        with one_task_for_each_file(SimpleNamespace(conf=conf)):  # type: ignore[arg-type]
+        with one_task_for_each_file(SimpleNamespace(conf=conf)):
             planned.append(settings["spark.sql.files.openCostInBytes"])
             raise ConnectionError("the executors are gone")
 
@@ -115,7 +115,7 @@ def test_files_are_joined_again_when_the_last_of_several_threads_is_done():
     # Given two threads of a session that plan at the same time
     settings = {"spark.sql.files.openCostInBytes": "4MB", "spark.sql.files.maxPartitionBytes": "128MB"}
     spark = SimpleNamespace(conf=SimpleNamespace(get=settings.__getitem__, set=settings.__setitem__))
-    first, second = (one_task_for_each_file(spark) for _ in range(2))  # type: ignore[arg-type]
+    first, second = (one_task_for_each_file(spark) for _ in range(2))
     first.__enter__()
     second.__enter__()
     # When they end one after the other, then the setting stays until both have
