@@ -1,14 +1,18 @@
 """The console is used by keyboard, without JavaScript, and by people who do not want motion."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
 from playwright.sync_api import expect
 
+from fanin import Failure
+from fanin.console import Options, console
 from fanin.testing import InMemoryService
 from tests.browser.consoles import console_of
 from tests.browser.screenshots import Night
+from tests.browser.serving import served
 from tests.browser.views import reduced_motion, without_javascript
 
 FOCUSABLE: Final = """() => [...document.querySelectorAll(
@@ -133,3 +137,38 @@ def test_something_moves_where_people_do_not_mind(page, served, gallery, name):
 def test_nothing_moves_where_people_do(page, served, gallery, motion, name):
     page.goto(served.url + gallery.pages()[name])
     assert page.evaluate(MOVING) == []
+
+
+@pytest.fixture
+def question() -> Iterator[str]:
+    """Address of the question whether five held items are given up."""
+    service = InMemoryService()
+    with service.tracker.batch(on_failure="hold") as batch:
+        group = list(batch.add(10))
+    service.tracker.fail([Failure(item, "x") for item in group[:5]])
+    with served(lambda _: console(service.services, Options(sessions=False, write=True))) as url:
+        yield f"{url}/batches/{batch.id}/actions/release"
+
+
+def test_the_button_waits_until_what_was_typed_is_counted(page, question):
+    # Given the question about all held items
+    page.goto(question)
+    act = page.get_by_role("button", name="Give up 5 held items")
+    notice = page.get_by_text("does not know what you have typed")
+    expect(act).to_be_enabled()
+    expect(notice).to_be_hidden()
+    # When somebody types fewer, the button about five cannot be pressed
+    page.get_by_label("Items").fill("0..2")
+    expect(act).to_be_disabled()
+    expect(notice).to_be_visible()
+    # When they take it back, it can
+    page.get_by_label("Items").fill("")
+    expect(act).to_be_enabled()
+    # When they have it counted, the button is about these
+    page.get_by_label("Items").fill("0..2")
+    page.get_by_role("button", name="Count again").click()
+    expect(page.get_by_role("button", name="Give up 2 held items")).to_be_enabled()
+    # When they go back, nothing acts on what is not written there
+    page.go_back()
+    typed = page.get_by_label("Items").input_value()
+    expect(act).to_be_enabled(enabled=not typed)

@@ -219,3 +219,17 @@ def test_pictures_have_their_sizes_and_are_small():
         assert content.startswith(b"\x89PNG"), f"{name}: run `make screenshots`"
         assert struct.unpack(">II", content[16:24]) == size
         assert len(content) <= LARGEST
+
+
+def test_tests_mirror_a_module_or_say_what_they_are_about():
+    """A folder of tests is a room of the package."""
+    unit = ROOT / "tests" / "unit"
+    others = {"bench", "examples", "functions"}
+    rooms = {
+        folder.relative_to(unit)
+        for folder in unit.rglob("*")
+        if folder.is_dir()
+        and folder.name != "__pycache__"
+        and folder.relative_to(unit).parts[0] not in others
+    }
+    assert {room for room in rooms if not (PACKAGE / room).is_dir()} == set()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import uuid
+from functools import partial
 from pathlib import Path
 
 from fanin import names
@@ -50,15 +51,8 @@ def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack
     (batch_id,) = {words[1] for words in map(str.split, complained.splitlines()) if words[:1] == ["batch"]}
     assert shlex.quote(str(file)) in command
     # And the command that it printed runs in a shell, as it stands
-    done = subprocess.run(
-        ["/bin/bash", "-c", command],
-        cwd=stack_root,
-        env=given,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    process = partial(subprocess.run, cwd=stack_root, env=given, capture_output=True, text=True, timeout=120)
+    done = process(["/bin/bash", "-c", command], check=False)
     # Then it sent the rest, and every row is in the queue once, each under an item of its own
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{batch_id}  closed  {rows - before:,} sent\n"
@@ -66,40 +60,16 @@ def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack
     while messages := sqs.receive_message(
         QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=[names.ITEM_ATTRIBUTE]
     ).get("Messages"):
-        found += [
-            (
-                message["MessageAttributes"][names.ITEM_ATTRIBUTE]["StringValue"],
-                json.loads(message["Body"])["n"],
-            )
-            for message in messages
-        ]
+        for message in messages:
+            item = message["MessageAttributes"][names.ITEM_ATTRIBUTE]["StringValue"]
+            found.append((item, json.loads(message["Body"])["n"]))
     assert sorted(int(n) for _, n in found) == list(range(rows))
     items = [item for item, _ in found]
     assert len(set(items)) == rows
     # When all of them are done, Then the batch is complete
-    acked = subprocess.run(
-        [FANIN, "--local", "ack", "-"],
-        cwd=stack_root,
-        env=given,
-        input="\n".join(items),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    acked = process([FANIN, "--local", "ack", "-"], input="\n".join(items), check=False)
     assert acked.returncode == 0, acked.stderr
-    watched = subprocess.run(
-        [FANIN, "--local", "watch", batch_id, "--timeout", "60s", "--json"],
-        cwd=stack_root,
-        env=given,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    watched = process([FANIN, "--local", "watch", batch_id, "--timeout", "60s", "--json"], check=False)
     ended = json.loads(watched.stdout)
-    assert (watched.returncode, ended["state"], ended["items"], ended["done_min"]) == (
-        0,
-        "complete",
-        rows,
-        rows,
-    )
+    assert watched.returncode == 0
+    assert (ended["state"], ended["items"], ended["done_min"]) == ("complete", rows, rows)

@@ -8,6 +8,7 @@ from pathlib import Path
 import aws_cdk as cdk
 import pytest
 
+from fanin import names
 from fanin_cdk import BadSetting, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -192,3 +193,23 @@ def test_what_stands_in_variables_of_the_console_fits_in_together():
     assert Settings(webhook_hosts=many, console=False).webhook_hosts == many
     with pytest.raises(BadSetting, match=r"webhook_hosts.*1200 together"):
         Settings(webhook_hosts=many, console=True, console_origins=origins)
+
+
+OUTPUTS = {names.OUTPUT_API_URL, *names.OUTPUTS.values()}
+
+
+def test_the_environment_is_what_the_library_reads(tracker):
+    known = {value for name, value in vars(names).items() if name.startswith("ENV_")}
+    # Some belong to functions, two to people and their programs;
+    # and the API would take precedence over the tables.
+    own = {names.ENV_RETRY_QUEUE_URL, names.ENV_UNROUTED_QUEUE_URL}
+    webhooks = {names.ENV_WEBHOOK_HOSTS, names.ENV_WEBHOOK_SECRET_ARN, names.ENV_WEBHOOK_LOOPBACK}
+    console = {names.ENV_CONSOLE_ORIGINS, names.ENV_CONSOLE_WRITE, names.ENV_JWT_SCOPE_PREFIX}
+    key = {names.ENV_KMS_KEY_ARN}
+    programs = {names.ENV_PROFILE, names.ENV_WORK_QUEUE_URL}
+    others = {*own, *webhooks, *console, *key, *programs, names.ENV_API_URL, names.ENV_LOG_SAMPLE}
+    assert set(tracker.environment) == known - others
+
+
+def test_the_stack_tells_where_everything_is(fanin):
+    assert set(fanin.template.to_json()["Outputs"]) == OUTPUTS

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from tests.mutants.__main__ import chosen, modules, obsolete, stages
 from tests.mutants.mutate import mutants
+from tests.mutants.running import PACKAGE, ROOT, Mutated
 
 
 def names(source: str) -> list[str]:
@@ -82,3 +87,79 @@ def test_what_no_test_could_notice_is_left_alone(source):
 
 def test_an_error_may_be_left_out_but_its_text_stays():
     assert names("raise E('text')") == ["module: raise E('text') → pass"]
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("domain/tree.py", "fanin.domain.tree"), ("app/ports/__init__.py", "fanin.app.ports")],
+)
+def test_a_mutant_is_imported_under_the_name_of_its_module(module, name):
+    path = PACKAGE / module
+    mutant = next(mutants(path.read_text(), str(path)))
+    change = Mutated(path, mutant.code)
+
+    spec = change.find_spec(name)
+
+    assert change.find_spec("fanin.app.fresh") is None
+    assert spec is not None
+    assert spec.loader is change
+    assert bool(spec.submodule_search_locations) is (path.name == "__init__.py")
+    assert change.get_code(name) is mutant.code
+
+
+def test_code_that_imports_a_package_gets_the_mutant():
+    script = """
+import sys
+from tests.mutants.mutate import mutants
+from tests.mutants.running import PACKAGE, Mutated
+path = PACKAGE / "app/ports/__init__.py"
+(mutant,) = (m for m in mutants(path.read_text(), str(path)) if m.name == "Defaults: 7 * 86400 → 8 * 86400")
+sys.meta_path.insert(0, Mutated(path, mutant.code))
+from fanin.app.ports import Defaults
+from fanin.app.ports.batches import Activity
+print(Defaults().closed_idle_ttl)
+"""
+    command = [sys.executable, "-c", script]
+    told = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+
+    assert told.stdout.strip() == str(8 * 86_400)
+
+
+ROOM = "app/targets"
+MODULE = "app/targets/records.py"
+
+
+def main_names(place: str, sample: int | None = None) -> list[str]:
+    options = argparse.Namespace(since=None, sample=sample, only="")
+    return [mutant.name for _, found in chosen(place, options) for mutant in found]
+
+
+def test_a_sample_has_as_many_mutants_as_asked_for_and_is_the_same_each_time():
+    sample, every = main_names(ROOM, sample=20), main_names(ROOM)
+
+    assert len(sample) == 20
+    assert sample == main_names(ROOM, sample=20)
+    assert set(sample) < set(every)
+    assert set(every) > set(main_names(MODULE))
+
+
+def test_an_equivalent_that_does_not_exist_any_more_is_wrong():
+    (module,) = modules(MODULE)
+
+    result = obsolete(module, [main_names(MODULE)[0], "f: a → b"])
+
+    assert result.wrong == ["there is no such mutant: f: a → b"]
+
+
+def test_the_tests_of_a_module_come_first_then_those_of_its_room_then_those_from_outside():
+    (module,) = modules("app/ledger/walk.py")
+
+    assert stages(module) == [
+        ("tests/unit/app/ledger/test_walk.py",),
+        ("tests/unit/app/ledger",),
+        (
+            "tests/unit/app/test_services.py",
+            "tests/stateful/test_machine.py",
+            "tests/behaviour/test_batches.py",
+        ),
+    ]

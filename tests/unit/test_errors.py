@@ -3,8 +3,6 @@
 import re
 from collections import Counter
 
-import pytest
-
 from fanin import errors
 from fanin.errors import FaninError
 
@@ -78,12 +76,6 @@ def test_the_tree_says_of_every_error_what_it_means():
 def test_codes_are_stable_and_unique():
     assert {error.__name__: error.code for error in CLASSES} == CODES
     assert Counter(CODES.values()).most_common(1)[0][1] == 1
-
-
-@pytest.mark.parametrize("error", CLASSES)
-def test_every_class_has_a_code_of_its_own_in_kebab_case(error):
-    assert "code" in vars(error)
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", error.code)
 
 
 def test_those_that_pass_are_retryable():

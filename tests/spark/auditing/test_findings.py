@@ -13,8 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.batch import Mode
+from fanin.spark.auditing import export
+from fanin.spark.auditing.export import line
 from fanin.spark.jobs.audit import JOB
 from tests.spark.auditing.worlds import World, planted, sound, with_totals, wrong_totals
+from tests.spark.export_writer import write_export
 from tests.spark.playing import lost, played, ranges_of
 from tests.spark.tables import DAY, Tables
 
@@ -226,3 +229,19 @@ def test_no_dataset_holds_a_salt(world, case):
     forms = (form for salt in salts for form in (salt.hex(), b64encode(salt).decode(), str(salt)[2:-1]))
     assert [form for form in forms if form in written] == []
     assert "salt" not in case.datasets["snapshot/batches"][0]
+
+
+AT = 1_790_000_000_123
+
+
+def rows(*numbers: int) -> list[str]:
+    return [line({"n": {"N": str(n)}}) for n in numbers]
+
+
+def test_files_that_the_manifest_does_not_name_are_ignored(spark, tmp_path):
+    home = write_export(tmp_path, "words", [rows(1, 2), [], rows(3)], at=1, prefix="daily")
+    (home / "data" / "stray.json").write_text(rows(9)[0])
+
+    found = export.read(spark, str(home))
+
+    assert found.lines(spark).count() == 3

@@ -1,11 +1,15 @@
 """The whole command line: usage, errors, common options, and what its start loads."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from fanin.cli.exits import MEANINGS, ExitCode
 from fanin.cli.main import options_first
+from tests.unit.cli.terminals import KEYS, served
 
 
 @pytest.mark.parametrize(
@@ -105,3 +109,66 @@ def test_help_loads_neither_boto3_nor_rich_nor_powertools():
     )
     lines = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()
     assert lines[-1] == "[]"
+
+
+LISTS = [("list",), ("missing", "1"), ("failures", "1"), ("frame", "status", "1"), ("route", "list")]
+
+
+@pytest.mark.parametrize(
+    ("command", "size"), [(("list",), 0), (("list",), "ten"), *((command, 1_001) for command in LISTS)]
+)
+def test_a_page_has_1_to_1000_results(run, command, size):
+    result = run(*command, "--limit", size)
+    assert result.exit_code == ExitCode.USAGE
+    assert "--limit" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "close", "cancel", "watch", "verify", "replies"])
+def test_a_batch_id_is_a_number(run, command):
+    result = run(command, "catalog-42")
+    assert (result.exit_code, result.stdout) == (ExitCode.USAGE, "")
+    assert "catalog-42" in result.stderr
+
+
+def test_pages_follow_each_other_by_cursor_and_all_lists_every_page(run, tracker):
+    # Given three failures, listed one a page
+    batch = tracker.open().batch_id
+    group = tracker.add(batch, 3)
+    for item in group:
+        tracker.fail(item, "torn")
+    # When each page is asked for with the cursor of the one before
+    found, more = [], ()
+    while more is not None:
+        page = run("failures", batch, "--limit", 1, "--json", *more).document
+        found += [failure["item"] for failure in page["failures"]]
+        more = ("--cursor", page["cursor"]) if page["cursor"] else None
+    # Then they are the same as with --all
+    every = run("failures", batch, "--all", "--json").document["failures"]
+    assert found == [failure["item"] for failure in every] == list(group)
+
+
+UNNEEDED = ("pydantic", "rich", "boto3", "s3transfer", "botocore.session", "botocore.client", "uvicorn")
+UNNEEDED += ("starlette", "fanin.app.services", "fanin.client.consuming.handler", "fanin.cli.batches")
+
+
+@pytest.mark.parametrize("command", ["status", "failures"])
+def test_a_command_loads_only_what_it_needs(tracker, command):
+    code = f"""
+import sys
+from fanin.cli import run
+sys.argv = ["fanin", "--api-url", sys.argv[1], "{command}", "{tracker.open().batch_id}"]
+try:
+    run()
+except SystemExit as end:
+    assert not end.code, end.code
+print([name for name in {UNNEEDED!r} if name in sys.modules])
+"""
+    with served(tracker.services) as url:
+        said = subprocess.run(
+            [sys.executable, "-c", code, url],
+            env={**os.environ, **KEYS},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert said.stdout.splitlines()[-1:] == ["[]"], said.stdout + said.stderr

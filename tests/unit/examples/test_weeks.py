@@ -45,7 +45,7 @@ def test_a_period_has_its_weeks_across_years_too():
     assert [label(day) for day in period.within(FIRST, FIRST)] == ["2020-W52", "2020-W53", "2021-W01"]
 
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 
 
 def test_it_starts_and_finds_its_page_in_the_zip(tmp_path):

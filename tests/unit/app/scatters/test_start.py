@@ -413,10 +413,6 @@ def test_a_request_within_all_limits_is_allowed(options):
         ({**TOPIC, "where": {"kind": "v" * 257}}, "where['kind'] must be text of 0 to 256"),
         ({"recipients": [Recipient("n" * 257, "q")]}, "a recipient's name must be text of 0 to 256"),
         ({"recipients": [Recipient("", "")]}, "a recipient's channel must be text of 1 to 1024"),
-        (
-            {"recipients": [ONE, Recipient("", "q" * 1_025)]},
-            "a recipient's channel must be text of 1 to 1024",
-        ),
         ({**TOPIC, "topic": "t" * 129}, "topic must be 1 to 128 letters, digits"),
         ({"body": ""}, "body must be text, and not empty"),
         ({"type": "t" * 257}, "type must be text of 0 to 256 characters"),

@@ -152,15 +152,6 @@ class TestQueueAcknowledger:
             (7, InvalidItemId),
             (Failure("7:g:1", "torn", KeptMessage("x" * 300_000)), RequestTooLarge),
         ],
-        ids=[
-            "half a pair",
-            "long source",
-            "attempts",
-            "11 attributes",
-            "a fraction",
-            "no mark",
-            "a large message",
-        ],
     )
     def test_a_bad_mark_is_refused_alone_and_all_others_are_sent(self, sqs, ack_queue, bad, error, caplog):
         small = Failure("7:g:2", "torn", KeptMessage("small"), 3, "arn:q")

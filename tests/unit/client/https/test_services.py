@@ -1,13 +1,19 @@
 """All services over HTTPS: each route of the API is reached by a call, and each call by a route."""
 
 import inspect
+import json
 from typing import Any
 
 import pytest
 
+from fanin import names
+from fanin.adapters.backoff import Backoff
+from fanin.adapters.memory import Memory
 from fanin.app import api
+from fanin.client.https.api import HttpsApi
 from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.services import HttpsServices
+from fanin.client.https.transport import unsigned
 from fanin.domain.batch import ChangeLimits, OnFailure, OpenBatch, State
 from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.diagnosis import Retry, SentItems
@@ -18,10 +24,11 @@ from fanin.domain.marks import Failure
 from fanin.domain.redrives import OrdinalRange, Redrive, Selection
 from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.entry.http.table import ROUTES
-from fanin.errors import FaninError
+from fanin.errors import FaninError, InvalidRequest, OutcomeUnknown, ServiceUnavailable, Throttled
 from fanin.names import API_ROOT
+from fanin.wire import patterns as wire
 from fanin.wire.problems import DOCUMENT
-from tests.unit.client.https.conftest import Gateway, Script, https
+from tests.unit.client.https.conftest import URL, Gateway, Script, https, ok, problem
 
 QUEUE = "https://sqs/q"
 
@@ -175,3 +182,81 @@ def test_no_request_is_made_before_a_call():
     assert isinstance(services.buffers, HttpsBuffers)
     made = {type(getattr(services, name)) for name in ("ledger", "frames", "directory", "routing")}
     assert (len(made), script.requests) == (4, [])
+
+
+@pytest.fixture(autouse=True)
+def queue(memory: Memory) -> None:
+    memory.channels.queues["q1"] = []
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/../jobs?x", "a?x", "\ud800", "é"])
+def test_what_is_no_name_is_refused_in_words(services, name):
+    for call in (
+        services.routing.get,
+        services.routing.delete,
+        services.buffers.status,
+        services.buffers.take,
+    ):
+        with pytest.raises(InvalidRequest):
+            call(name)
+
+
+def test_what_cannot_be_sent_in_a_query_is_refused_in_words(over_https):
+    with pytest.raises(InvalidRequest, match="half of a surrogate pair"):
+        over_https.ledger.list(user_key="\ud800")
+
+
+def test_members_are_read_a_page_at_a_time(over_https, gateway, monkeypatch):
+    monkeypatch.setattr("fanin.app.api.patterns.MAX_PAGE", 2)
+    for name in ("a", "b", "c", "d"):
+        over_https.directory.register(Register("cars", name, "q1", {"even": str(name in "bd")}))
+    gateway.requests.clear()
+
+    members = [one.name for one in over_https.directory.members("cars")]
+
+    assert members == ["a", "b", "c", "d"]
+    assert len(gateway.requests) >= 2
+    assert all("limit=2" in path for _, path in gateway.asked)
+    assert [one.name for one in over_https.directory.members("cars", {"even": "True"})] == ["b", "d"]
+
+
+def test_an_event_whose_answer_was_lost_is_not_sent_again(over_https, gateway, memory):
+    gateway.lost = 1
+    with pytest.raises(OutcomeUnknown):
+        over_https.routing.publish(PutEvent("shop", "Placed", {}))
+    assert (len(gateway.requests), len(memory.events.published)) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["ü b", "a?b#c", "a%2Fb"])
+def test_a_name_is_one_part_of_the_path(services, gateway, name):
+    with pytest.raises(InvalidRequest):
+        services.directory.get("cars", name)
+    assert all(path.startswith("/directory/cars/") and "?" not in path for _, path in gateway.asked)
+
+
+def scripted(script: Script) -> HttpsApi:
+    return HttpsApi(URL, sign=unsigned, transport=script, attempts=3, backoff=Backoff(sleep=lambda _: None))
+
+
+@pytest.mark.parametrize("key", [None, "week 47"])
+def test_a_start_is_repeated_under_the_same_key_when_its_answer_is_lost(direct, key):
+    answer = wire.SCATTERED.encode(direct.scatters.start(Scatter("x", topic="t")))
+    script = Script(ServiceUnavailable("lost"), ok(json.loads(json.dumps(answer))))
+
+    HttpsServices(scripted(script)).scatters.start(Scatter("x", topic="t"), key=key)
+
+    first, second = (request.headers[names.IDEMPOTENCY_HEADER] for request in script.requests)
+    assert first == second == ((key and "week%2047") or first)
+    assert len(first) >= 8 or key
+
+
+def test_a_failed_attempt_is_noted_by_one_request_since_a_consumer_waits_for_it(waits):
+    # Given a service that throttles, as when very many attempts at one batch fail at once
+    script = Script(*[problem(503, "throttled", retry_after=20)] * 6)
+    api = HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff)
+    # When a consumer notes one of them
+    with pytest.raises(Throttled):
+        HttpsServices(api).diagnostics.note_retries([Retry("7:1:0", 2, "no", "work")])
+    # Then it goes on at once: its function may have little time left
+    assert len(script.requests) == 1
+    assert waits.seconds == []

@@ -7,6 +7,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import Dataset, DatasetFormat, Dialect, format_of_path
+from fanin.spark.inputs.json_lines import objects
 
 
 @pytest.mark.parametrize(
@@ -87,3 +88,10 @@ def test_a_description_has_every_option_as_json():
 def test_what_is_not_a_dataset_is_refused(given, why):
     with pytest.raises(InvalidRequest, match=why):
         Dataset(*given)
+
+
+@pytest.mark.parametrize(("line", "rows"), [(" \t\r", 0), ("\u00a0", 1), ("\u2028 ", 1), ("\v", 1)])
+def test_only_a_line_that_json_takes_for_blank_is_no_row(line, rows):
+    found = list(objects(line.encode(), "utf-8", {"item": 0}, whole=False, exact=True))
+    assert len(found) == rows
+    assert all("not an object of JSON" in str(one.problem) for one in found)

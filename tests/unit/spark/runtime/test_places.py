@@ -59,7 +59,6 @@ ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
             {},
             {"access_key": "BK", "secret_key": "BS"},
         ),
-        ({**KEYS, "fs.s3a.bucket.pond.access.key": "BK"}, {}, {"access_key": "AK", "secret_key": "SK"}),
         ({"fs.s3a.endpoint.region": "eu-west-1"}, {"AWS_REGION": "us-east-1"}, {"region": "eu-west-1"}),
         ({"fs.s3a.endpoint": "minio:9000", "fs.s3a.connection.ssl.enabled": "false"}, {}, ENDPOINT),
         ({"fs.s3a.endpoint": "minio:9000"}, {}, {**ENDPOINT, "scheme": "https"}),
@@ -74,7 +73,6 @@ ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
             {"AWS_ENDPOINT_URL": "http://minio:9000", "AWS_DEFAULT_REGION": "eu-west-1"},
             {**ENDPOINT, "region": "eu-west-1"},
         ),
-        ({"fs.s3a.endpoint": "http://minio:9000"}, {"AWS_ENDPOINT_URL_S3": "http://other"}, ENDPOINT),
         (
             {"fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"},
             {},

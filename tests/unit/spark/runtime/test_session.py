@@ -71,7 +71,6 @@ DYNAMIC = {"spark.dynamicAllocation.enabled": "true"}
         ({"spark.dynamicAllocation.enabled": "false", "spark.dynamicAllocation.maxExecutors": "9"}, 8, 8),
         (DYNAMIC, 2, UNBOUNDED),
         ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "infinity"}, 2, UNBOUNDED),
-        ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "2147483647"}, 2, UNBOUNDED),
         ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "8", "spark.executor.cores": "4"}, 2, 32),
         ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "8", "spark.executor.cores": "4"}, 100, 100),
         (
@@ -84,7 +83,6 @@ DYNAMIC = {"spark.dynamicAllocation.enabled": "true"}
             2,
             16,
         ),
-        ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "8"}, 2, 8),
     ],
 )
 def test_a_cluster_counts_as_it_may_grow(conf, now, most):
