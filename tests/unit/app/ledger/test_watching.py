@@ -94,8 +94,8 @@ class TestFailing:
 class TestWaiting:
     def test_the_last_failure_tells_it_at_once(self, world):
         batch, (group,) = world.batch(9, closed=True, **HOLDS)
-        world.fail(group[0])
-        world.ledger.mark(list(group[1:8])).whole()
+        world.fail(group[1])
+        world.ledger.mark([group[0], *group[2:8]]).whole()
         assert told(world, batch) == ["failing"]
         world.fail(group[8])
         assert told(world, batch) == ["failing", "waiting"]
