@@ -1,4 +1,4 @@
-"""docs/explanation/guarantees.md against the code."""
+"""The explanations about guarantees and costs have the promises and figures of the code."""
 
 import json
 import re

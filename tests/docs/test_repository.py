@@ -1,4 +1,4 @@
-"""The files around the code: licence, policies, workflows, templates."""
+"""The files around the code, the pictures, and the files that documents name: all are there, and fit."""
 
 import re
 import struct

@@ -1,4 +1,4 @@
-"""Mutants: what is changed, what is left alone, and how a mutant is named."""
+"""Mutants: what is changed, which are tried, and how one takes the place of its module."""
 
 from __future__ import annotations
 
@@ -129,24 +129,24 @@ ROOM = "app/targets"
 MODULE = "app/targets/records.py"
 
 
-def main_names(place: str, sample: int | None = None) -> list[str]:
+def names_of(place: str, sample: int | None = None) -> list[str]:
     options = argparse.Namespace(since=None, sample=sample, only="")
     return [mutant.name for _, found in chosen(place, options) for mutant in found]
 
 
 def test_a_sample_has_as_many_mutants_as_asked_for_and_is_the_same_each_time():
-    sample, every = main_names(ROOM, sample=20), main_names(ROOM)
+    sample, every = names_of(ROOM, sample=20), names_of(ROOM)
 
     assert len(sample) == 20
-    assert sample == main_names(ROOM, sample=20)
+    assert sample == names_of(ROOM, sample=20)
     assert set(sample) < set(every)
-    assert set(every) > set(main_names(MODULE))
+    assert set(every) > set(names_of(MODULE))
 
 
 def test_an_equivalent_that_does_not_exist_any_more_is_wrong():
     (module,) = modules(MODULE)
 
-    result = obsolete(module, [main_names(MODULE)[0], "f: a → b"])
+    result = obsolete(module, [names_of(MODULE)[0], "f: a → b"])
 
     assert result.wrong == ["there is no such mutant: f: a → b"]
 

@@ -93,7 +93,7 @@ def test_the_same_for_a_long_time(ttl):
     assert len(stuck) <= (count // 100 if ttl == 60 else 0)
 
 
-def frames_take_all(self: MemoryWords, claim: ItemClaim) -> Claimed:
+def take_whatever_comes(self: MemoryWords, claim: ItemClaim) -> Claimed:
     """Give every lease that is asked for."""
     claimed = claim_one(self, claim)
     return Claimed(claimed.pending, claim.until, taken=True) if claimed.pending else claimed
@@ -101,7 +101,7 @@ def frames_take_all(self: MemoryWords, claim: ItemClaim) -> Claimed:
 
 @pytest.mark.soak
 def test_leases_for_all_are_found_out(monkeypatch):
-    monkeypatch.setattr(MemoryWords, "_claim", frames_take_all)
+    monkeypatch.setattr(MemoryWords, "_claim", take_whatever_comes)
     assert any(map(fails, range(ENOUGH)))
 
 

@@ -1,4 +1,4 @@
-"""ISO weeks as people write them, and periods of them; their SQL is tested on Spark."""
+"""ISO weeks as people write them, and the report as it is packed; its SQL is tested on Spark."""
 
 import os
 import subprocess

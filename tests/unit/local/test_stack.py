@@ -1,4 +1,4 @@
-"""Up, down and status: each does what is left to do, with emulator, synthesis and deployment replaced."""
+"""Up, down and status, with emulator, synthesis and deployment replaced; and what describes a stack."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path

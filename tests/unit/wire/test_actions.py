@@ -1,4 +1,4 @@
-"""The lines of the action log: their fields, and what keeps them short."""
+"""The lines of the action log: their fields, what keeps them short; and problems on the wire."""
 
 import json
 from dataclasses import replace

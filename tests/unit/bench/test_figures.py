@@ -1,4 +1,4 @@
-"""Measurements on few items: a figure is what its rows cost, and within its bound; the size of an item."""
+"""Sizes of items by the rules of DynamoDB, and figures held against their bounds."""
 
 import pytest
 
