@@ -1,4 +1,4 @@
-"""The how-to pages: what they say is what the code does, and their examples run."""
+"""How-to pages without a file of their own: what they say is what the code does, and their examples run."""
 
 import ast
 import json
@@ -394,6 +394,7 @@ def test_it_names_what_is_accessed():
 
 PAGES = [
     "deadlines",
+    "early",
     "failures",
     "growing",
     "hold",
@@ -402,8 +403,8 @@ PAGES = [
     "patterns/directory",
     "patterns/frames",
     "redrive",
-    "stages",
     "results",
+    "stages",
     "totals",
 ]
 

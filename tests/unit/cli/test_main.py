@@ -1,15 +1,12 @@
-"""The whole command line: usage, errors, common options, and what its start loads."""
+"""The whole command line: usage, errors, common options, limits and cursors."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from fanin.cli.exits import MEANINGS, ExitCode
-from fanin.cli.main import options_first
-from tests.unit.cli.terminals import KEYS, served
+from fanin.cli.main import app, options_first
 
 
 @pytest.mark.parametrize(
@@ -64,10 +61,6 @@ class TestErrors:
         assert (result.exit_code, result.stdout, result.stderr) == (130, "", "\n")
 
     def test_nothing_configured_is_told(self, run, monkeypatch, tmp_path):
-        from typer.testing import CliRunner
-
-        from fanin.cli.main import app
-
         monkeypatch.chdir(tmp_path)
         for name in ("FANIN_PROFILE", "FANIN_API_URL", "FANIN_BATCHES_TABLE"):
             monkeypatch.delenv(name, raising=False)
@@ -97,18 +90,6 @@ def test_no_command_shows_the_help_and_the_exit_codes(run):
     shown = result.stdout + result.stderr
     assert "Usage: fanin" in shown
     assert all(meaning in " ".join(shown.split()) for meaning in MEANINGS.values())
-
-
-def test_help_loads_neither_boto3_nor_rich_nor_powertools():
-    import subprocess
-    import sys
-
-    code = (
-        "import sys\nfrom fanin.cli.main import app\napp(['--help'], standalone_mode=False)\n"
-        "print([m for m in ('boto3', 'rich', 'pyarrow', 'aws_lambda_powertools') if m in sys.modules])"
-    )
-    lines = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()
-    assert lines[-1] == "[]"
 
 
 LISTS = [("list",), ("missing", "1"), ("failures", "1"), ("frame", "status", "1"), ("route", "list")]
@@ -145,30 +126,3 @@ def test_pages_follow_each_other_by_cursor_and_all_lists_every_page(run, tracker
     # Then they are the same as with --all
     every = run("failures", batch, "--all", "--json").document["failures"]
     assert found == [failure["item"] for failure in every] == list(group)
-
-
-UNNEEDED = ("pydantic", "rich", "boto3", "s3transfer", "botocore.session", "botocore.client", "uvicorn")
-UNNEEDED += ("starlette", "fanin.app.services", "fanin.client.consuming.handler", "fanin.cli.batches")
-
-
-@pytest.mark.parametrize("command", ["status", "failures"])
-def test_a_command_loads_only_what_it_needs(tracker, command):
-    code = f"""
-import sys
-from fanin.cli import run
-sys.argv = ["fanin", "--api-url", sys.argv[1], "{command}", "{tracker.open().batch_id}"]
-try:
-    run()
-except SystemExit as end:
-    assert not end.code, end.code
-print([name for name in {UNNEEDED!r} if name in sys.modules])
-"""
-    with served(tracker.services) as url:
-        said = subprocess.run(
-            [sys.executable, "-c", code, url],
-            env={**os.environ, **KEYS},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert said.stdout.splitlines()[-1:] == ["[]"], said.stdout + said.stderr

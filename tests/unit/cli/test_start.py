@@ -9,6 +9,7 @@ import pytest
 
 from fanin import __version__
 from fanin.cli.exits import ExitCode
+from tests.unit.cli.terminals import KEYS, served
 
 
 def start(
@@ -91,3 +92,39 @@ def test_another_module_that_is_missing_is_a_fault():
     done = start("plan", "10", without="fanin.cli.plan")
     assert done.returncode == 1
     assert "ModuleNotFoundError" in done.stderr
+
+
+def test_help_loads_neither_boto3_nor_rich_nor_powertools():
+    code = (
+        "import sys\nfrom fanin.cli.main import app\napp(['--help'], standalone_mode=False)\n"
+        "print([m for m in ('boto3', 'rich', 'pyarrow', 'aws_lambda_powertools') if m in sys.modules])"
+    )
+    lines = subprocess.check_output([sys.executable, "-c", code], text=True).splitlines()
+    assert lines[-1] == "[]"
+
+
+UNNEEDED = ("pydantic", "rich", "boto3", "s3transfer", "botocore.session", "botocore.client", "uvicorn")
+UNNEEDED += ("starlette", "fanin.app.services", "fanin.client.consuming.handler", "fanin.cli.batches")
+
+
+@pytest.mark.parametrize("command", ["status", "failures"])
+def test_a_command_loads_only_what_it_needs(tracker, command):
+    code = f"""
+import sys
+from fanin.cli import run
+sys.argv = ["fanin", "--api-url", sys.argv[1], "{command}", "{tracker.open().batch_id}"]
+try:
+    run()
+except SystemExit as end:
+    assert not end.code, end.code
+print([name for name in {UNNEEDED!r} if name in sys.modules])
+"""
+    with served(tracker.services) as url:
+        said = subprocess.run(
+            [sys.executable, "-c", code, url],
+            env={**os.environ, **KEYS},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert said.stdout.splitlines()[-1:] == ["[]"], said.stdout + said.stderr

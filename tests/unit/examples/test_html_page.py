@@ -1,14 +1,22 @@
 """The page of the fleet report: one file that loads nothing, escapes everything and is the same each time."""
 
+import os
 import re
+import subprocess
+import sys
 from datetime import date, timedelta
 from html.parser import HTMLParser
+from pathlib import Path
 
+import pygal
+import pyspark
 import pytest
 
+import fanin
 from examples.fleet.analytics.asking import AskedFleet
 from examples.fleet.analytics.contents import Report
 from examples.fleet.analytics.html_page import render_page
+from fanin.spark.emr.packing import Script
 
 WEEKS = [date(2024, 3, 4) + timedelta(weeks=n) for n in range(3)]
 EVIL = '</script><script>alert("x")</script>&'
@@ -86,3 +94,29 @@ def test_names_of_fleets_do_no_harm(report):
     assert not re.search(r"url\(|@import", made)
     # And the name is there, as text
     assert EVIL in read.text
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_it_starts_and_finds_its_page_in_the_zip(tmp_path):
+    # Given the job, packed for EMR
+    script = Script.of(ROOT / "examples" / "fleet" / "analytics" / "job.py", [ROOT / "examples"])
+    (tmp_path / "job.py").write_bytes(script.entry)
+    (tmp_path / "files.zip").write_bytes(script.files or b"")
+    packages = {str(Path(one.__file__).parents[1]) for one in (fanin, pygal, pyspark)}
+    code = (
+        "import job; from examples.fleet.analytics import html_page as page; print(page._text('report.html'))"
+    )
+    # When it starts where there is no checkout
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "files.zip"), *packages])},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    # Then it has all that it imports, and its page
+    assert ran.stderr == ""
+    assert '<meta name="generator" content="fanin">' in ran.stdout

@@ -1,21 +1,13 @@
 """ISO weeks as people write them, and the report as it is packed; its SQL is tested on Spark."""
 
-import os
-import subprocess
-import sys
 from datetime import date
-from pathlib import Path
 
-import pygal
-import pyspark
 import pytest
 
-import fanin
 from examples.fleet.analytics.weeks import Period, label, monday
 from fanin.errors import InvalidRequest
-from fanin.spark.emr.packing import Script
 
-FIRST, LAST = date(2024, 3, 4), date(2024, 3, 18)
+FIRST = date(2024, 3, 4)
 
 
 @pytest.mark.parametrize(
@@ -43,29 +35,3 @@ def test_a_period_has_its_weeks_across_years_too():
     # Given a period over a year of 53 weeks, when it is asked for its weeks, then they follow each other
     period = Period.parse("2020-W52", "2021-W01")
     assert [label(day) for day in period.within(FIRST, FIRST)] == ["2020-W52", "2020-W53", "2021-W01"]
-
-
-ROOT = Path(__file__).parents[3]
-
-
-def test_it_starts_and_finds_its_page_in_the_zip(tmp_path):
-    # Given the command of its README
-    script = Script.of(ROOT / "examples" / "fleet" / "analytics" / "job.py", [ROOT / "examples"])
-    (tmp_path / "job.py").write_bytes(script.entry)
-    (tmp_path / "files.zip").write_bytes(script.files or b"")
-    packages = {str(Path(one.__file__).parents[1]) for one in (fanin, pygal, pyspark)}
-    code = (
-        "import job; from examples.fleet.analytics import html_page as page; print(page._text('report.html'))"
-    )
-    # When it starts where there is no checkout
-    ran = subprocess.run(
-        [sys.executable, "-S", "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "files.zip"), *packages])},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    # Then it has all that it imports, and its page
-    assert ran.stderr == ""
-    assert '<meta name="generator" content="fanin">' in ran.stdout
