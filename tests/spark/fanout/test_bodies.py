@@ -60,16 +60,19 @@ def test_a_parquet_row_is_sent_as_an_object_with_its_nulls(spark, tmp_path):
 
 def test_a_column_may_be_the_body_and_rows_without_one_are_left_out(spark, tmp_path):
     large = "x" * REQUEST_BYTES
-    rows = spark.createDataFrame([(1, "a"), (2, None), (3, ""), (4, large), (5, "☂")], "id long, text string")
+    texts = ["a", None, "", large, "☂ 🌂\t\n", "a\x00b", "\uffff"]
+    rows = spark.createDataFrame(list(enumerate(texts, 1)), "id long, text string")
 
     dataset = parquet(rows, tmp_path)
     sent, left = split(spark, dataset, "text")
 
-    assert sent == ["a", "☂"]
+    assert sent == ["a", "☂ 🌂\t\n"]
     assert [(json.loads(value)["id"], reason) for value, reason in left] == [
         (2, "null"),
         (3, "malformed"),
         (4, "too_large"),
+        (6, "malformed"),
+        (7, "malformed"),
     ]
 
 

@@ -6,7 +6,8 @@ What every queue takes as a message.
 import pytest
 from botocore import exceptions
 
-from fanin.client.sqs import blames_content, check_body, queue_errors, refusal_text
+from fanin.adapters.aws import blames_content
+from fanin.client.sqs import check_body, queue_errors, refusal_text
 from fanin.errors import (
     AccessDenied,
     InvalidRequest,

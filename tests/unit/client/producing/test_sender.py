@@ -114,6 +114,23 @@ class TestFailures:
             with pytest.raises(Throttled, match="InternalError: sorry"):
                 list(sender.send([block]))
 
+    def test_a_message_for_which_sqs_refuses_a_request_harms_no_other(self, faulty, queue):
+        # Given a queue that refuses a request for one of its messages, and is busy once while each goes alone
+        busy = iter([True])
+
+        def answer(real, arguments):
+            bodies = [entry["MessageBody"] for entry in arguments["Entries"]]
+            if "3" in bodies:
+                raise refusal("InvalidMessageContents", text="Invalid characters.")
+            if len(bodies) == 1 and next(busy, False):
+                raise refusal("ThrottlingException")
+            return real(**arguments)
+
+        faulty.instead("send_message_batch", answer)
+        sender = Sender(faulty, queue, group_id="g", backoff=Backoff(sleep=lambda _: None))
+        block = [(f"item {n}", Message(str(n))) for n in range(5)]
+        assert list(sender.send([block])) == [(4, {"item 3": "InvalidMessageContents: Invalid characters"})]
+
     def test_a_lost_answer_is_repeated_whole(self, tracker, faulty, sqs, fifo_queue):
         # Given: the first answer gets lost after the queue took the messages
         lost = threading.Event()

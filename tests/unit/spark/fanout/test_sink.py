@@ -206,13 +206,22 @@ class TestWriting:
         # Then only the nulls of the attempt that counts have failed, and its messages are waited for
         tracker = stack.tracker()
         failures = list(tracker.iter_failures(batch))
-        assert {failure.reason for failure in failures} == {"not sent: the message is null, or is not UTF-8"}
+        assert {failure.reason for failure in failures} == {sink._NO_BODY}
         assert len(failures) == 3
         assert [(one.start, one.stop) for one in tracker.iter_missing(batch)] == [(3, 4), (7, 8)]
         assert sorted(stack.sqs.sent.values()) == ["a", "b", "lost"]
         tracker.ack([item for item, body in stack.sqs.sent.items() if body in {"a", "b"}])
         row = tracker.status(batch).batch
         assert (row.state, row.items, row.failed) == (State.COMPLETE, 8, 3)
+
+    @pytest.mark.parametrize("text", ["", "a\x00b", "\uffff", "ü" * 131_000])
+    def test_a_message_that_no_queue_takes_fails_its_item_alone(self, stack, text):
+        batch = opened(stack)
+        made = writer(stack, batch)
+        made.commit([made.write(iter([page("a", text, "b")]))])
+        assert [failure.reason for failure in stack.tracker().iter_failures(batch)] == [sink._NO_BODY]
+        assert [(one.start, one.stop) for one in stack.tracker().iter_missing(batch)] == [(0, 1), (2, 3)]
+        assert sorted(stack.sqs.sent.values()) == ["a", "b"]
 
     def test_an_attempt_adds_nothing_after_the_commit(self, stack):
         # Given an attempt that has sent one page when another is committed in its place

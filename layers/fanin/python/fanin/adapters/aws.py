@@ -37,6 +37,7 @@ _DENIED: Final = {
     "UnrecognizedClientException",
 }
 MISSING: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "ResourceNotFoundException"}
+_OF_CONTENT: Final = ("InvalidAttributeValue", "InvalidMessageContents", "InvalidParameterValue", "TooLong")
 _NO_CREDENTIALS: Final = (
     exceptions.NoCredentialsError,
     exceptions.PartialCredentialsError,
@@ -125,6 +126,14 @@ def _limit(client: Any, time_left: Callable[[], float]) -> None:
             raise Throttled("the time for this call is up; repeat it with what is left", retry_after=1)
 
     client.meta.events.register("before-send", check)
+
+
+def blames_content(code: str) -> bool:
+    """Whether SQS blames what is in a message, so that it fails however often it is sent.
+
+    SQS refuses a whole request for it, though only one of its messages may be at fault.
+    """
+    return any(part in code for part in _OF_CONTENT)
 
 
 def error_code(error: ClientError) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import client_factory, error_code, once, translated
+from fanin.adapters.aws import blames_content, client_factory, error_code, once, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.forks import Threads
 from fanin.app.ports.queues import Channels, Offered, Outgoing
@@ -32,14 +32,6 @@ _BUSY: Final = {
 }
 _OURS: Final = {"ExpiredToken", "InvalidSecurity", "RequestExpired", "SignatureDoesNotMatch"}
 _STRING: Final = "String"
-_CONTENT: Final = {
-    "AWS.SimpleQueueService.BatchRequestTooLong",
-    "BatchRequestTooLong",
-    "InvalidAttributeValue",
-    "InvalidMessageContents",
-    "InvalidParameterValue",
-}
-"""Refusals of a request that lie in one of its messages."""
 _SENT_TO: Final = (names.CHANNEL_TAG,)
 _REDRIVEN: Final = (names.CHANNEL_TAG, names.TRACKED_TAG)
 _SETTLES: Final = 1.0
@@ -127,7 +119,7 @@ class SqsChannels(Channels):
                 if self._strict:
                     raise
                 if isinstance(error, ClientError) and _is_final(error):
-                    if len(waiting) > 1 and error_code(error) in _CONTENT:
+                    if len(waiting) > 1 and blames_content(error_code(error)):
                         # One of them is at fault for the request.
                         alone = [self._send(messages, [place]) for place in waiting]
                         return _together([Offered(refused, {}), *alone])

@@ -35,16 +35,10 @@ MOST_MESSAGES: Final = 10
 """Most messages of one request."""
 _SERVER_FAULT: Final = 500
 _TOO_LONG: Final = "TooLong"
-_CONTENT: Final = ("InvalidMessageContents", "InvalidParameterValue", _TOO_LONG)
 _DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
 _UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 _OF_THE_PROTOCOL: Final = " for this wsdl version"
 """What SQS adds where a queue does not exist, from the time when it spoke SOAP."""
-
-
-def blames_content(code: str) -> bool:
-    """Whether a failure of SQS blames what is in the message, so that it fails however often it is sent."""
-    return any(part in code for part in _CONTENT)
 
 
 def refusal_text(code: str, message: str | None) -> str:

@@ -91,7 +91,7 @@ older limit.
 """
 MAX_SQS_BYTES: Final = 1024 * 1024
 """Bytes of a message, or of all messages of one request, that SQS takes at all."""
-_UNSENDABLE: Final = "[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+UNSENDABLE: Final = "[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters outside of XML 1.0: depending on its age, SQS refuses them, or replaces them by U+FFFD.
 
 See "SendMessage", Amazon SQS API Reference. Its first use compiles it, which takes as long as many imports.
@@ -177,7 +177,7 @@ def sendable(what: str, value: str) -> str:
     Raises:
         InvalidRequest: it has a character that SQS refuses or replaces.
     """
-    if found := re.search(_UNSENDABLE, value):
+    if found := re.search(UNSENDABLE, value):
         raise InvalidRequest(
             f"{what} has U+{ord(found[0]):04X} at {found.start()}, which no SQS message may carry; encode"
             " it, for example as JSON or base64"
@@ -187,7 +187,7 @@ def sendable(what: str, value: str) -> str:
 
 def cleaned(value: str) -> str:
     """The text, with a question mark for each character that a message of SQS cannot carry."""
-    return re.sub(_UNSENDABLE, "?", value)
+    return re.sub(UNSENDABLE, "?", value)
 
 
 def pairs(what: str, values: Mapping[str, object]) -> None:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fanin.adapters.aws import blames_content
 from fanin.app.bisect import bisect
 from fanin.client.frames.envelopes import Codec, Envelope, JsonCodec, Notice
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver
@@ -16,7 +17,6 @@ from fanin.client.sqs import (
     MOST_MESSAGES,
     REQUEST_BYTES,
     PolledQueue,
-    blames_content,
     check_body,
     queue_errors,
     refusal_text,

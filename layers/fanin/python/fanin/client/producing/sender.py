@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from botocore.exceptions import ClientError
+
+from fanin.adapters.aws import blames_content, error_code
 from fanin.adapters.backoff import Backoff
 from fanin.client.messages import Attribute, Message, attribute_value, size_in_utf8
 from fanin.client.sqs import MOST_BYTES, REQUEST_BYTES, queue_errors, refusal_text
@@ -190,10 +193,29 @@ class Sender:
         return len(entries) - len(refused), reasons
 
     def _batch(self, pending: Mapping[str, SendEntry]) -> list[Any]:
+        """Send one request, and each message alone if SQS refuses all for what one of them has in it.
+
+        Returns:
+            What failed, as in the answer to a request.
+        """
         entries: list[Any] = [{"Id": key, **entry.fields} for key, entry in pending.items()]
         with queue_errors(self._queue_url):
-            answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+            try:
+                answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+            except ClientError as error:
+                code = error_code(error)
+                if not blames_content(code):
+                    raise
+                if len(pending) > 1:
+                    return [failure for key in pending for failure in self._alone(key, pending[key])]
+                return [{"Id": key, "SenderFault": True, **error.response["Error"]} for key in pending]
         return list(answer.get("Failed", []))
+
+    def _alone(self, key: str, entry: SendEntry) -> list[Any]:
+        try:
+            return self._batch({key: entry})
+        except (Throttled, ServiceUnavailable) as error:  # those before it were sent
+            return [{"Id": key, "SenderFault": False, "Code": str(error)}]
 
 
 def _kept(fields: Mapping[str, Any]) -> KeptMessage:

@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 
 from fanin.client.sqs import REQUEST_BYTES
 from fanin.domain.ids import MAX_KEY
+from fanin.domain.limits import UNSENDABLE
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import check_key_type
 from fanin.spark.inputs.formats import DatasetFormat
@@ -38,6 +39,8 @@ _KEYS: Final = (StringType, IntegralType, DecimalType, FloatType, DoubleType, Bo
 """Types of which a key of JSON is the text that everybody expects."""
 _ENVELOPE: Final = 256
 """Bytes of a message besides its body: the item id, and the name and type of its attribute."""
+MOST_BODY: Final = REQUEST_BYTES - _ENVELOPE
+"""Most bytes of a body."""
 _TIMES: Final = {
     "ignoreNullFields": "false",
     "timeZone": "UTC",  # whatever that of the session is
@@ -128,17 +131,17 @@ def with_body(frame: DataFrame) -> DataFrame:
 def _judged(*, keyed: bool) -> tuple[Column, Column]:
     """The reason why a row has no message, and the same in words."""
     body = F.col(BODY)
-    most = REQUEST_BYTES - _ENVELOPE
     judgements: Sequence[tuple[Column, Reason, Column | str]] = (
         (F.col(LINE).isNotNull(), Reason.MALFORMED, F.col(PROBLEM)),
         (body.isNull(), Reason.NULL, "the body is null"),
         (F.col(_WRONG).isNotNull(), Reason.MALFORMED, F.col(_WRONG)),
         (not_utf8(body), Reason.MALFORMED, "the body has bytes that are not UTF-8"),
         (body == "", Reason.MALFORMED, "the body is empty; queues do not take that"),
+        (body.rlike(UNSENDABLE), Reason.MALFORMED, "the body has a character that no SQS message may carry"),
         (
-            F.octet_length(body) > most,
+            F.octet_length(body) > MOST_BODY,
             Reason.TOO_LARGE,
-            f"the body is over {most} bytes; store it elsewhere and send its key",
+            f"the body is over {MOST_BODY} bytes; store it elsewhere and send its key",
         ),
         *(_of_keys() if keyed else ()),
     )

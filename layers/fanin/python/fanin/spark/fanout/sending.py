@@ -111,6 +111,8 @@ def send_task(target: SendTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterat
             group_id=target.group.partition(":")[0],
             fair=target.fair,
             workers=target.workers,
+            attempts=PATIENT.tries,
+            backoff=PATIENT,
             keep=True,
             strict=True,  # Spark retries the task, and people the job; only what can never be sent has failed
         )

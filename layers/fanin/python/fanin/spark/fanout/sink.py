@@ -14,6 +14,7 @@ the attempts that count.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,20 +32,23 @@ from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.ids import MAX_KEY, MAX_KEYS, ItemKey, payload_digest
-from fanin.domain.limits import MAX_MARKS, shown
+from fanin.domain.limits import MAX_MARKS, UNSENDABLE, shown
 from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import runs
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
-from fanin.spark.fanout.bodies import BODY
+from fanin.spark.fanout.bodies import BODY, MOST_BODY
 from fanin.spark.fanout.sending import NOTES, AddKeys, keys_adder
-from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.service import PATIENT, Service
 from fanin.spark.runtime.values import whole
 
 BLOCK: Final = 10_000
 """Most items that an attempt adds at once."""
 
 _CLAIM: Final = "spark-write"
-_NULL: Final = "not sent: the message is null, or is not UTF-8"
+_NO_BODY: Final = (
+    f"not sent: the message is null, empty, over {MOST_BODY} bytes, not UTF-8, or has a character that no SQS"
+    " message may carry"
+)
 _NO_KEY: Final = f"not sent: the key is null, empty, over {MAX_KEY} bytes, or not UTF-8"
 _FLAGS: Final = {"true": True, "false": False}
 
@@ -65,7 +69,7 @@ class FaninDataSource(DataSource):
     """The format ``fanin``; it can be written, but not read.
 
     A row is evaluated once by each attempt of its task, and nothing is made of it but that attempt's message.
-    A row whose message is null, or is not UTF-8, is an item that has failed.
+    A row that has no message, or one that no queue takes, is an item that has failed.
 
     Options: ``batch``, the id of an open batch without items, which belongs to this write; ``queue``, a URL;
     ``body``, the column that holds the messages, by default ``body``; ``keys``, that of the keys of items, by
@@ -170,6 +174,8 @@ class FaninWriter(DataSourceArrowWriter):
             group_id=str(self.batch_id),
             fair=self.fair,
             workers=self.workers,
+            attempts=PATIENT.tries,
+            backoff=PATIENT,
             strict=True,
         )
         blocks = self._blocks if self.keys is None else self._keyed_blocks
@@ -214,12 +220,12 @@ class FaninWriter(DataSourceArrowWriter):
         for page in pages:
             column = page.column(page.schema.get_field_index(self.body))
             for start in range(0, len(column), BLOCK):
-                texts = texts_of(column.slice(start, BLOCK))
+                texts = _bodies_of(column.slice(start, BLOCK))
                 items = self._added(len(texts), sent)
-                # Other attempts may count in place of this one, so the items of nulls fail in the commit.
+                # Other attempts may count in place of this one: items without a message fail in the commit.
                 first = sent.blocks[-1][0]
-                nulls = runs([first + at for at, text in enumerate(texts) if text is None])
-                sent.failed.extend((*span, _NULL) for span in nulls)
+                without = runs([first + at for at, text in enumerate(texts) if text is None])
+                sent.failed.extend((*span, _NO_BODY) for span in without)
                 yield (
                     (item, Message(text)) for item, text in zip(items, texts, strict=True) if text is not None
                 )
@@ -229,9 +235,8 @@ class FaninWriter(DataSourceArrowWriter):
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         add = keys_adder(self.service, self.batch_id)
         for page in pages:
-            bodies, keys = (
-                texts_of(page.column(page.schema.get_field_index(name))) for name in (self.body, self.keys)
-            )
+            bodies = _bodies_of(page.column(page.schema.get_field_index(self.body)))
+            keys = texts_of(page.column(page.schema.get_field_index(self.keys)))
             good = [(key, body) for key, body in zip(keys, bodies, strict=True) if _is_key(key)]
             if bad := len(keys) - len(good):
                 self._added(bad, sent)
@@ -257,8 +262,8 @@ class FaninWriter(DataSourceArrowWriter):
             )
         ordinals = {one.item: ids.parse_item(one.item)[1] for one in items}
         sent.blocks.extend((start, stop - start) for start, stop in runs(sorted(set(ordinals.values()))))
-        nulls = {ordinals[one.item] for one, (_, body) in zip(items, rows, strict=True) if body is None}
-        sent.failed.extend((*span, _NULL) for span in runs(sorted(nulls)))
+        without = {ordinals[one.item] for one, (_, body) in zip(items, rows, strict=True) if body is None}
+        sent.failed.extend((*span, _NO_BODY) for span in runs(sorted(without)))
         return [
             (one.item, Message(body))
             for one, (_, body) in zip(items, rows, strict=True)
@@ -305,6 +310,15 @@ def texts_of(column: Any) -> list[str | None]:
         except UnicodeDecodeError:
             found.append(None)
     return found
+
+
+def _bodies_of(column: Any) -> list[str | None]:
+    """The messages of a column; None for what no queue takes."""
+    return [text if text and _is_body(text) else None for text in texts_of(column)]
+
+
+def _is_body(text: str) -> bool:
+    return len(text.encode()) <= MOST_BODY and not re.search(UNSENDABLE, text)
 
 
 def _is_key(text: str | None) -> TypeGuard[str]:

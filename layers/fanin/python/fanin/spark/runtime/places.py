@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -64,6 +65,8 @@ _SCHEMES: Final = tuple(f"{scheme}://" for scheme in S3)
 BUCKETS: Final = (*S3, "gs")
 """Schemes of stores of objects, where a path names a bucket, and a file is there when it is closed."""
 _AMAZON: Final = "amazonaws.com"
+_ELSEWHERE: Final = "configured region is"
+"""What pyarrow says of a bucket in another region than it was told."""
 _CENTRAL: Final = f"s3.{_AMAZON}"
 """The endpoint of all regions, which does not say where a bucket is."""
 
@@ -178,22 +181,25 @@ def s3_options(bucket: str, conf: Conf, environment: Mapping[str, str]) -> dict[
 def _looked_for(place: str, options: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
     """S3 in the region of a bucket, of which nobody has said where it is.
 
-    pyarrow asks S3 in us-east-1 for that, which jobs do not reach that reach S3 in their own region only, as
-    in a VPC without NAT. Most buckets are in that region, and S3 there says whether this one is.
+    Most buckets are in the job's own region, where S3 says whether this one is. pyarrow asks S3 in us-east-1,
+    which jobs do not reach that reach S3 in their own region only, as in a VPC without NAT, and waits for its
+    answer for minutes.
 
     Raises:
         OSError: nobody knows, or the bucket is in another region; names the bucket, and both regions.
     """
+    bucket = place.partition("/")[0]
+    if not (region := _own_region(environment)):
+        return pafs.S3FileSystem(**options, region=pafs.resolve_s3_region(bucket))
+    system = pafs.S3FileSystem(**options, region=region)
     try:
-        region = pafs.resolve_s3_region(place.partition("/")[0])
-    except OSError:
-        region = _own_region(environment)
-        if not region:
+        system.get_file_info(place)
+    except OSError as error:
+        if _ELSEWHERE in str(error):
+            with suppress(OSError):
+                return pafs.S3FileSystem(**options, region=pafs.resolve_s3_region(bucket))
             raise
-        system = pafs.S3FileSystem(**options, region=region)
-        system.get_file_info(place)  # only this call's errors name the regions
-        return system
-    return pafs.S3FileSystem(**options, region=region)
+    return system
 
 
 def _own_region(environment: Mapping[str, str]) -> str | None:
