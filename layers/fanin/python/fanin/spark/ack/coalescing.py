@@ -179,7 +179,7 @@ def _open(
     if opened.format in {DatasetFormat.CSV, DatasetFormat.JSON} and name in rows.columns:
         rows = rows.withColumn(name, F.coalesce(marked(), name))
     files = opened.files
-    small = files is not None and len(files) <= TASKS and sum(file.size for file in files) <= SMALL
+    small = files is not None and sum(file.size for file in files) <= SMALL
     return rows, _parquet_files(spark, opened, fields), small
 
 
