@@ -144,7 +144,7 @@ def report(outcome: Outcome, stack: Stack, console: Console) -> bool:
     shown = {**event, "detail": {**event["detail"], "failures": failures[:SHOWN]}}
     console.print_json(json.dumps(shown))
     if len(failures) > SHOWN:
-        console.print(f"[dim]… and {len(failures) - SHOWN} failures more")
+        console.print(f"[dim]… and {len(failures) - SHOWN} more")
     if outcome.asked is not None:
         console.rule("fanin why, while it ran")
         for finding in outcome.asked.findings:

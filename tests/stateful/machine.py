@@ -254,13 +254,16 @@ class LedgerMachine(RuleBasedStateMachine):
         """Mark, and compare every verdict: what is refused is refused alone, and the rest is marked."""
         before = self.writes()
         marked = self.service(fresh).mark([mark for mark, _, _ in request])
-        assert (marked.left, marked.unknown) == ({}, {})
+        waiting = waiting_in(request)
+        # A process that does not know yet that the batch has ended leaves some for a repeat, which tells it.
+        left = {place for place in waiting if not request[place][1].state.terminal or place in marked.left}
+        assert (marked.left.keys(), marked.unknown) == (left, {})
         shares: dict[int, list[Mark]] = {}
         refused: dict[int, type[FaninError]] = {}
         for place, (mark, batch, error) in enumerate(request):
             if error or batch.gone:
                 refused[place] = (error or (InvalidRequest, BatchGone))[batch.gone]
-            else:
+            elif place not in left:
                 shares.setdefault(batch.batch_id, []).append(mark)
         assert {place: type(error) for place, error in marked.refused.items()} == refused
         receipts = {receipt.batch_id: receipt for receipt in marked.receipts}
@@ -329,8 +332,8 @@ class LedgerMachine(RuleBasedStateMachine):
                 firsts.append(item_of(mark))
                 failed += fails
                 batch.bring(mark.totals if isinstance(mark, Done | Failure) else {})
-            if isinstance(mark, Failure) and (ordinal not in known or ordinal in failures):
-                batch.failed[ordinal] = mark.reason
+            if isinstance(mark, Failure) and ordinal not in known - failures:
+                batch.failed.setdefault(ordinal, mark.reason)
             batch.marked.add(ordinal)
         for mark in marks:
             if isinstance(mark, ItemRange):
@@ -382,6 +385,30 @@ class LedgerMachine(RuleBasedStateMachine):
             verdict = service.verify(batch.batch_id)
             assert (verdict.pending, verdict.disagreements) == (len(missing), ())
             assert verdict.batch.totals == batch.totals
+
+
+def waiting_in(request: Sequence[tuple[Mark, Plain, Refusal | None]]) -> set[int]:
+    """The places of marks that are left for a repeat of the request.
+
+    These are ranges behind a failure of one of their items, and marks of their other items behind them.
+    """
+    waiting, failing, decided = set[int](), set[tuple[int, int]](), dict[tuple[int, int], int]()
+    for place, (mark, batch, error) in enumerate(request):
+        if error or batch.gone or batch.mode is Mode.ESTIMATED:
+            continue
+        named = {(batch.batch_id, ordinal) for ordinal in named_by(mark)[1]}
+        if isinstance(mark, ItemRange):
+            if named & failing:
+                waiting.add(place)
+        else:
+            (item,) = named
+            if decided.get(item, place) in waiting:
+                waiting.add(place)
+            elif item not in decided and isinstance(mark, Failure):
+                failing.add(item)
+        for item in named:
+            decided.setdefault(item, place)
+    return waiting
 
 
 def chosen(batch: Plain) -> st.SearchStrategy[list[str]]:

@@ -309,6 +309,11 @@ def test_a_frame_gets_its_rows_as_bodies(spark):
     assertDataFrameEqual(told, expected)
 
 
+def test_columns_that_differ_by_case_alone_are_refused(spark):
+    with pytest.raises(InvalidRequest, match="two columns 'ID': 'id' and 'ID'; rename one of them"):
+        bodies.of_rows(spark.range(3).selectExpr("id", "id AS ID"))
+
+
 def test_a_row_with_text_that_is_not_utf8_gets_no_body(spark):
     frame = spark.sql(
         "SELECT CAST(X'63616665' AS STRING) AS text UNION ALL SELECT CAST(X'636166e9' AS STRING)"

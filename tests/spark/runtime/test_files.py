@@ -112,6 +112,7 @@ def test_a_mark_is_taken_off_the_same_way_in_sql_and_alone(spark):
         (f"{{no{MARK}", "why"),
         (f"5{MARK}", None),
         ("x", "why"),
+        ('{"b":"\uffff"}', "why"),
         ("", None),
         (None, "why"),
         (None, None),
@@ -121,7 +122,7 @@ def test_a_mark_is_taken_off_the_same_way_in_sql_and_alone(spark):
     found = [tuple(row) for row in unmarked(rows).collect()]
 
     assert found == [unmarked_text(value, detail) for value, detail in given]
-    assert found[:3] == [("{no", UNREADABLE), ("5", UNREADABLE), ("x", "why")]
+    assert found[:4] == [("{no", UNREADABLE), ("5", UNREADABLE), ("x", "why"), ('{"b":"\uffff"}', "why")]
 
 
 def test_a_mark_makes_a_number_none(spark):

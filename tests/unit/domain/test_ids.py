@@ -22,6 +22,10 @@ def flipped(block: Block, bit: int) -> str:
     return f"{block.batch_id}:{UUID(int=UUID(block.group_id).int ^ 1 << bit)}"
 
 
+def test_the_digest_of_a_payload_tells_it_from_others():
+    assert len({ids.payload_digest(body) for body in ("a", "b", "ab")}) == 3
+
+
 def test_the_sizes_of_ids_are_those_of_the_record():
     """Ids are stored and sent, so their form never changes; see docs/explanation/adr."""
     assert ids.MAX_BATCH_ID == (1 << 53) - 1

@@ -109,6 +109,10 @@ def test_verdicts_and_refusals_are_those_of_the_matcher_of_aws():
                 patterns.check_operators(pattern)
 
 
+def test_what_stands_between_stars_does_not_overlap():
+    assert patterns.matches({"a": [{"wildcard": "*ab*b*"}]}, {"a": "ab"}) is False
+
+
 def test_a_hostile_pattern_or_event_takes_no_time():
     # Given wildcards that nearly match a long text, lists within lists, and many elements to choose from
     deep: Any = "x"

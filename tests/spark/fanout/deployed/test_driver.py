@@ -224,6 +224,23 @@ class TestJob:
         assert (code, told["rejects"], waiting(queue)) == (0, {"malformed": 1}, 1)
 
 
+def test_a_batch_that_somebody_ends_before_it_gets_its_items_is_told(spark, service, tmp_path):
+    rows, queue, cancel = spark.range(3), new_queue(), service.tracker().cancel
+    done = fan_out(rows, service, queue=queue, staging=tmp_path, opened=lambda batch: cancel(batch.batch_id))
+    assert (done.ok, done.state, waiting(queue)) == (False, State.CANCELLED, 0)
+    assert "none of its rows was sent; to send them, name another --key" in done.detail
+
+
+def test_tasks_note_what_they_sent_by_the_thousand_in_any_session(spark, service, tmp_path, monkeypatch):
+    # Given a session of somebody's own, with large pages
+    name, queue = "spark.sql.execution.arrow.maxRecordsPerBatch", new_queue()
+    pages, send = [], driver.send
+    monkeypatch.setattr(driver, "send", lambda *given: pages.append(spark.conf.get(name)) or send(*given))
+    with setting(spark, name, "10000"):
+        fan_out(spark.range(3), service, queue=queue, staging=tmp_path)
+        assert (pages, spark.conf.get(name)) == (["1000"], "10000")
+
+
 class TestDeaths:
     def test_a_task_that_dies_twice_in_the_middle_changes_nothing(
         self, spark, service, small_pages, tmp_path, monkeypatch

@@ -263,10 +263,12 @@ class TestSlow:
         # Then it is said to come again, rather than to be done in a moment, once that time has passed
         assert found.evidence["eta_seconds"] == 500
         assert passed is found.detail.endswith(
-            " takes about 8 minutes. That may have passed: then their messages have probably failed, and come"
-            " again after the queue's visibility timeout. A first failure is not noted, the next one is."
+            " takes about 8 minutes. That has passed: probably their messages have failed, and come again"
+            " after the queue's visibility timeout. A first failure is not noted, the next one is."
         )
-        assert passed is ("That may have passed" in found.detail)
+        assert passed is ("That has passed" in found.detail)
+        assert passed is ("consumers log" in found.advice)
+        assert passed is (found.title != "The batch is moving")
 
     @pytest.mark.parametrize(
         ("after", "done", "known"),

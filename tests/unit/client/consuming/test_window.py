@@ -95,7 +95,7 @@ def test_a_message_whose_handler_raises_comes_again_and_is_not_acknowledged(capl
     window = [message(f"m{n}", str(n)) for n in (1, 0, 2)]
     assert run(window, acknowledged, lambda one: 1 / int(one.item or "")) == {1}
     assert acknowledged.calls == [["1", "2"]]
-    assert "message m0 failed and comes again" in caplog.messages
+    assert "message m0 failed and comes again after the queue's visibility timeout" in caplog.messages
 
 
 @pytest.mark.parametrize("waits_for", ["reply", "child"])

@@ -9,7 +9,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime import session
-from fanin.spark.runtime.session import UNBOUNDED, classic, most_tasks, one_task_for_each_file
+from fanin.spark.runtime.session import UNBOUNDED, classic, holding, most_tasks, one_task_for_each_file
 
 
 @pytest.fixture
@@ -90,14 +90,20 @@ def test_a_cluster_counts_as_it_may_grow(conf, now, most):
     assert most_tasks(SimpleNamespace(sparkContext=context)) == most
 
 
+def running(settings: dict[str, str]) -> SimpleNamespace:
+    """A session with settings that can be changed, and no others."""
+    change = {"set": settings.__setitem__, "unset": settings.pop}
+    conf = SimpleNamespace(get=settings.get, isModifiable=lambda name: name != "fixed", **change)
+    return SimpleNamespace(conf=conf)
+
+
 def test_files_are_joined_again_afterwards_whatever_happens():
     # Given the settings of a session
     settings = {"spark.sql.files.openCostInBytes": "4MB", "spark.sql.files.maxPartitionBytes": "128MB"}
-    conf = SimpleNamespace(get=settings.__getitem__, set=settings.__setitem__)
 
     # When tasks are planned, and fail
     def plan() -> None:
-        with one_task_for_each_file(SimpleNamespace(conf=conf)):
+        with one_task_for_each_file(running(settings)):
             planned.append(settings["spark.sql.files.openCostInBytes"])
             raise ConnectionError("the executors are gone")
 
@@ -109,15 +115,18 @@ def test_files_are_joined_again_afterwards_whatever_happens():
     assert settings["spark.sql.files.openCostInBytes"] == "4MB"
 
 
-def test_files_are_joined_again_when_the_last_of_several_threads_is_done():
-    # Given two threads of a session that plan at the same time
-    settings = {"spark.sql.files.openCostInBytes": "4MB", "spark.sql.files.maxPartitionBytes": "128MB"}
-    spark = SimpleNamespace(conf=SimpleNamespace(get=settings.__getitem__, set=settings.__setitem__))
-    first, second = (one_task_for_each_file(spark) for _ in range(2))
-    first.__enter__()
-    second.__enter__()
-    # When they end one after the other, then the setting stays until both have
-    first.__exit__(None, None, None)
-    assert settings["spark.sql.files.openCostInBytes"] == "128MB"
-    second.__exit__(None, None, None)
-    assert settings["spark.sql.files.openCostInBytes"] == "4MB"
+def test_settings_are_as_before_when_the_last_of_several_threads_is_done():
+    # Given three threads that hold a setting of one session, and one that was not there
+    settings = {"page": "10"}
+    spark = running(settings)
+    blocks = [holding(spark, {"page": page, "new": page, "fixed": page}) for page in ("10", "20", "10")]
+    for block in blocks:
+        block.__enter__()
+    seen = [dict(settings)]
+    # When they end one after the other, the first of all first
+    for block in blocks:
+        block.__exit__(None, None, None)
+        seen.append(dict(settings))
+    # Then those that still hold it have it, and afterwards it is as it was
+    assert [one.get("new") for one in seen[:3]] == ["10", "10", "10"]
+    assert seen[3] == {"page": "10"}

@@ -154,6 +154,8 @@ def cancel(ctx: typer.Context, batch: options.BatchId) -> None:
     run = session(ctx)
     row = run.tracker.cancel(batch)
     run.answer(BATCH.encode(row), str(row.state))
+    if row.state is not State.CANCELLED:
+        run.remark("it had ended before, and stays as it is")
 
 
 @app.command()

@@ -384,15 +384,16 @@ def reading(
 
 def _failed(run: Session, batch: TrackedBatch, sent: int, key: str | None) -> None:
     """Say what became of the batch after an error; without a key of the caller's it is cancelled."""
-    said = f"stopped after {sent:,} messages were sent"
+    said = f"stopped after {sent:,} messages were sent" if sent else "nothing was sent"
     if key is not None:
         run.remark(f"{said}; batch {batch.id} is open: run the same command again to go on with it")
         return
     with suppress(FaninError):  # the first error counts; an idle batch ends by itself
         batch.cancel()
+    still = ", and consumers still get what was sent" if sent else ""
     run.remark(
-        f"{said}; batch {batch.id} is cancelled, and consumers still get what was sent. Another run sends all"
-        " rows again, in a new batch; with --key it could go on"
+        f"{said}; batch {batch.id} is cancelled{still}. Another run sends all rows{' again' if sent else ''},"
+        " in a new batch; with --key it could go on"
     )
 
 

@@ -71,7 +71,11 @@ class Session:
         url = os.environ.get(ENV_API_URL)
         why = "--local" if self.local else "--api-url" if self.api_url else ENV_PROFILE
         unused = f"; {why} is used, and not {ENV_API_URL}={url}" if url and url != self.stack else ""
-        self.remark(f"stack: {self.stack}{unused}")
+        from fanin.client.local_stack import folder_elsewhere
+
+        folder = folder_elsewhere() if self.stack == "local" else None
+        where = f", that of {folder}" if folder else ""
+        self.remark(f"stack: {self.stack}{where}{unused}")
 
     def confirm(self, question: str, *, yes: bool) -> None:
         """Ask before something is destroyed.

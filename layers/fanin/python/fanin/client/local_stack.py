@@ -160,6 +160,14 @@ def nearest(start: Path) -> Stack:
     return _described(file)
 
 
+def folder_elsewhere() -> Path | None:
+    """The folder of the stack that ``current`` gives, if it is neither here nor above."""
+    here = Path.cwd()
+    file = _first((here, *here.parents, *remembered()))
+    root = file and file.parent.parent
+    return None if root is None or root == here or root in here.parents else root
+
+
 def _first(roots: Iterable[Path]) -> Path | None:
     return next((path for path in map(_file, roots) if path.exists()), None)
 

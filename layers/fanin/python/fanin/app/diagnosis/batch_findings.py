@@ -238,6 +238,7 @@ def _slow(facts: Facts) -> Iterator[Finding]:
         return
     evidence: dict[str, str | int] = {"done_min": facts.done_min, "items": facts.batch.items}
     eta = _eta(facts)
+    overdue = eta is not None and eta * 1000 < facts.now - facts.batch.active_at
     if eta is None:
         speed = "How fast cannot be told from so few reads."
     else:
@@ -247,18 +248,20 @@ def _slow(facts: Facts) -> Iterator[Finding]:
             f"Since it was opened, about {rate} items a second were done; at that rate the rest takes"
             f" about {_span(eta)}."
         )
-        if eta * 1000 < facts.now - facts.batch.active_at:
+        if overdue:
             speed += (
-                " That may have passed: then their messages have probably failed, and come again after the"
-                " queue's visibility timeout. A first failure is not noted, the next one is."
+                " That has passed: probably their messages have failed, and come again after the queue's"
+                " visibility timeout. A first failure is not noted, the next one is."
             )
     yield Finding(
         Code.SLOW,
         Severity.INFO,
-        "The batch is moving" if facts.recent else "Items are done, but perhaps none lately",
+        "The batch is moving" if facts.recent and not overdue else "Items are done, but perhaps none lately",
         f"At least {facts.done_min:,} of {facts.batch.items:,} items are done, and the last activity"
         f" was at most {_span((facts.now - facts.batch.active_at) // 1000)} ago. {speed}",
-        "Wait, or give it more consumers.",
+        "Look at what the consumers log: a handler that fails says why there."
+        if overdue
+        else "Wait, or give it more consumers.",
         evidence,
     )
 

@@ -25,7 +25,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import check_key_type
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.json_lines import TEXT
-from fanin.spark.inputs.names import find_name, quoted
+from fanin.spark.inputs.names import find_name, quoted, with_names
 from fanin.spark.inputs.opening import readable
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, not_utf8, readable_columns, undecoded
@@ -67,9 +67,10 @@ def of_rows(
         rejects: ``value``, which is the row as it came, ``reason`` and ``detail``.
 
     Raises:
-        InvalidRequest: there is no such column, keys are not text, or JSON has no form for a column.
+        InvalidRequest: there is no such column, two have the same name but for its case, keys are not text,
+            or JSON has no form for a column.
     """
-    rows = readable(given)
+    rows = readable(with_names(given, readable_columns(given)))
     text, line, wrong = F.col(TEXT), F.col(LINE), F.lit(None).cast("string")
     if format_ is DatasetFormat.JSON:
         message = text if body is None else F.col(quoted(body))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pyspark import Accumulator
 from pyspark.sql import DataFrame, SparkSession
@@ -34,8 +34,15 @@ from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import JobProgress
 from fanin.spark.runtime.rejects import RejectLimit, check_rejects_folder, rejects_folder
 from fanin.spark.runtime.service import Service
-from fanin.spark.runtime.session import classic, one_task_for_each_file, session_of
+from fanin.spark.runtime.session import classic, holding, one_task_for_each_file, session_of
 from fanin.spark.runtime.values import whole
+
+_PAGES: Final = {
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(64 * 2**20),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+}
+"""Bodies may be large: pages for tasks are bounded by bytes, and by rows for Spark 3.5. Each that is sent is
+noted, so that another run leaves it out."""
 
 
 class FanOutPlan(NamedTuple):
@@ -215,7 +222,7 @@ def _send_messages(
     shown = JobProgress("messages", staging.rows, lambda: count.value) if progress else nullcontext()
     # Tasks say how far they are when they end, so of a small staging each reads a single file.
     apart = one_task_for_each_file(spark) if staging.small else nullcontext()
-    with apart, shown:
+    with apart, shown, holding(spark, _PAGES):
         send(staging.read(spark), replace(target, count=count)).write.parquet(results)
 
 

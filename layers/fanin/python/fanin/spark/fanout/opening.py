@@ -108,7 +108,10 @@ def open_batch(
         return batch, None
     if staging.keyed:
         return batch, str(batch.batch_id)
-    return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix
+    try:
+        return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix
+    except BatchClosed:  # somebody has ended it just now
+        return ledger.refresh([batch.batch_id])[batch.batch_id], None
 
 
 def open_retry(ledger: LedgerService, request: OpenBatch, key: str, began: Callable[[int], bool]) -> Batch:

@@ -345,7 +345,7 @@ def _read(
     return rows.select(
         *(numbers.get(name, F.col(quoted(name))).alias(name) for name in names),
         F.when(foreign & F.col(LINE).isNull(), row).otherwise(line).alias(LINE),
-        F.when(foreign, F.lit(f"the line has bytes that are not {dialect.encoding}; name its encoding"))
+        F.when(foreign, F.lit(f"it has U+FFFD, or bytes that are not {dialect.encoding}; name its encoding"))
         .otherwise(problem)
         .alias(PROBLEM),
     )

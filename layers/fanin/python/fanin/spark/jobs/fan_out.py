@@ -41,11 +41,6 @@ for good, whose items have failed.
 With --failed-from and --retry-of, the failed rows of an earlier fan-out are sent again, as a batch that
 retries the first. Each failure is sent once, however often this or `fanin redrive` runs.
 """
-_PAGES: Final = {
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(64 * 2**20),
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-}
-"""Bodies may be large: pages for Python are bounded by bytes, and by rows for Spark 3.5."""
 _ROWS: Final = {
     *("input", "failed_from", "and_pending", "format", "schema"),
     *("delimiter", "encoding", "quote", "escape", "multiline", "so_far"),
@@ -204,7 +199,7 @@ def _needs(options: argparse.Namespace) -> Mapping[str, str]:
     return Service.from_env().endpoints("dynamodb", "sqs", *(["scheduler"] if options.deadline else []))
 
 
-JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES, output="staging", check=_rows, needs=_needs)
+JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, output="staging", check=_rows, needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -69,14 +69,14 @@ def outcomes(
         row names no item; ``why`` is the reason of a failure, or why the outcome is unknown.
 
     Raises:
-        InvalidRequest: the columns name no items.
+        InvalidRequest: the columns name no items, or two have the same name but for its case.
     """
     spark, service = session_of(rows), service or Service.from_env()
     batch_id = None if batch_id is None else whole("batch_id", batch_id)
     if isinstance(rows, Dataset):
         opened = open_input(spark, rows, fields=["item", "batch_id", "ordinal", "key"])
         rows = opened.rows.select(*(quoted(name) for name in opened.columns))
-    named = with_names(rows, ["item", "batch_id", "ordinal", "key"])
+    named = with_names(rows, [*rows.columns, "item", "batch_id", "ordinal", "key"])
     by_key = "key" in named.columns and not {"item", "ordinal"} & set(named.columns)
     added = ["outcome", "why", *(["key"] if keys and not by_key else []), *(["result"] if results else [])]
     schema = InputSchema.of([*named.columns, *(["ordinal"] if by_key else [])], batch_id)

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -115,20 +115,37 @@ def session_of(rows: Any) -> SparkSession:
     return found  # type: ignore[no-any-return]  # also one of Spark Connect
 
 
+_LOCK: Final = threading.Lock()
+_HELD: Final[dict[tuple[int, str], tuple[str | None, list[str]]]] = {}
+"""Session and setting → what it was before, and what the blocks that hold it want; the last counts."""
+
+
 @contextmanager
 def holding(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Change those settings of a session that can change while it runs, for the time of a block."""
-    before = {name: spark.conf.get(name, None) for name in settings if spark.conf.isModifiable(name)}
-    try:
-        for name in before:
+    """Change those settings of a session that can change while it runs, for the time of a block.
+
+    Threads of one session may be in such a block at the same time.
+    """
+    names = [name for name in settings if spark.conf.isModifiable(name)]
+    with _LOCK:
+        for name in names:
+            _, wanted = _HELD.setdefault((id(spark), name), (spark.conf.get(name, None), []))
+            wanted.append(settings[name])
             spark.conf.set(name, settings[name])
+    try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, value)
+        with _LOCK:
+            for name in names:
+                before, wanted = _HELD[id(spark), name]
+                wanted.remove(settings[name])
+                value = wanted[-1] if wanted else before
+                if not wanted:
+                    del _HELD[id(spark), name]
+                if value is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, value)
 
 
 @contextmanager
@@ -275,29 +292,11 @@ def most_tasks(spark: SparkSession) -> int:
     return max(now, min(UNBOUNDED, int(executors) * max(1, cores)))
 
 
-_LOCK: Final = threading.Lock()
-_JOINED: Final[dict[int, list[str]]] = {}
-"""Session → how it joins files elsewhere, once for each block that has a task for each file."""
-
-
-@contextmanager
-def one_task_for_each_file(spark: SparkSession) -> Iterator[None]:
+def one_task_for_each_file(spark: SparkSession) -> AbstractContextManager[None]:
     """Have tasks that are planned in the block read no more than one file each, or a part of a large one.
 
     Spark otherwise joins files until all cores have the same, which makes as many tasks as there are cores.
-    Threads of one session may be in such a block at the same time.
     """
-    cost, most = "spark.sql.files.openCostInBytes", "spark.sql.files.maxPartitionBytes"
-    with _LOCK:
-        joined = _JOINED.setdefault(id(spark), [])
-        joined.append(joined[0] if joined else spark.conf.get(cost) or "")
-        # With the cost of opening it, any file is as large as a task may be.
-        spark.conf.set(cost, spark.conf.get(most) or "")
-    try:
-        yield
-    finally:
-        with _LOCK:
-            before = joined.pop()
-            if not joined:
-                del _JOINED[id(spark)]
-                spark.conf.set(cost, before)
+    # With the cost of opening it, any file is as large as a task may be.
+    most = spark.conf.get("spark.sql.files.maxPartitionBytes") or ""
+    return holding(spark, {"spark.sql.files.openCostInBytes": most})

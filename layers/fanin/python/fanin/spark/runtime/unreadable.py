@@ -11,8 +11,8 @@ LINE: Final = "_fanin_line"
 """Column with the text of what cannot be read; null where a row is as its format says."""
 PROBLEM: Final = "_fanin_problem"
 """Column that says in words what is wrong with it; null likewise."""
-MARK: Final = "\uffff"
-"""Stands behind text that must not be taken for a value: it ends neither an item id nor a number."""
+MARK: Final = "\uffff\ufffe"
+"""Ends text that must not be taken for a value: it ends no item id, no number, nothing that people write."""
 
 UNKNOWN: Final = "\ufffd"
 """What Java makes of bytes that are not of the encoding."""
@@ -30,7 +30,7 @@ def marked(line: str | Column = LINE) -> Column:
 
 def unmarked(rejects: DataFrame) -> DataFrame:
     """Rejects with their values as they came, as UTF-8; where one was marked, ``detail`` says so."""
-    unreadable = F.contains("value", F.lit(MARK))
+    unreadable = F.endswith("value", F.lit(MARK))
     value = F.replace(F.col("value"), F.lit(MARK), F.lit(""))
     return rejects.withColumns(
         {
@@ -42,9 +42,9 @@ def unmarked(rejects: DataFrame) -> DataFrame:
 
 def unmarked_text(value: str | None, detail: str | None) -> tuple[str | None, str | None]:
     """As ``unmarked``, for the value and the detail of one reject."""
-    if value is None or MARK not in value:
+    if value is None or not value.endswith(MARK):
         return value, detail
-    return value.replace(MARK, ""), UNREADABLE
+    return value.removesuffix(MARK), UNREADABLE
 
 
 def readable_columns(rows: DataFrame) -> list[str]:
