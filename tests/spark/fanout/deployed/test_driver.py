@@ -243,7 +243,7 @@ def test_tasks_note_what_they_sent_by_the_thousand_in_any_session(spark, service
 
 class TestDeaths:
     def test_a_task_that_dies_twice_in_the_middle_changes_nothing(
-        self, spark, service, small_pages, tmp_path, monkeypatch
+        self, spark, service, tmp_path, monkeypatch
     ):
         # Given tasks of which one dies twice when it has sent some of its messages
         rows, deaths, queue = 300, tmp_path / "deaths", new_queue()
@@ -256,6 +256,7 @@ class TestDeaths:
             return lambda pages: task(through(pages))
 
         monkeypatch.setattr(sending, "send_task", faulty)
+        monkeypatch.setattr(driver, "_PAGES", {"spark.sql.execution.arrow.maxRecordsPerBatch": "50"})
         # When they send, and consumers work
         run = partial(fan_out, Dataset(tmp_path / "rows"), queue=queue, staging=tmp_path / "staging")
         with consumers(service.tracker(), queue) as handled:
