@@ -34,12 +34,6 @@ def test_a_wait_is_no_shorter_than_the_service_asked_for_and_no_longer_than_the_
     assert Backoff(base=2.0, cap=10.0, fraction=lambda: 0.5).delay(0, asked) == seconds
 
 
-def test_wait_sleeps_for_that_delay():
-    waits: list[float] = []
-    Backoff(base=2.0, cap=10.0, sleep=waits.append, fraction=lambda: 0.5).wait(1, at_least=3)
-    assert waits == [3]
-
-
 class Clock:
     """Waits take as long as they are drawn; so does what adds to ``now``."""
 

@@ -88,20 +88,14 @@ def test_other_errors_pass_as_they_are(error):
     assert caught.value is error
 
 
-@pytest.mark.parametrize(
-    ("code", "blames"),
-    [
-        ("InvalidMessageContents", True),
-        ("InvalidParameterValue", True),
-        ("AWS.SimpleQueueService.BatchRequestTooLong", True),
-        ("InternalError", False),
-        ("KmsAccessDenied", False),
-        ("MissingParameter", False),
-        ("RequestThrottled", False),
-    ],
-)
-def test_which_failures_blame_the_content(code, blames):
-    assert blames_content(code) is blames
+def test_which_failures_blame_the_content():
+    content = [
+        "InvalidMessageContents",
+        "InvalidParameterValue",
+        "AWS.SimpleQueueService.BatchRequestTooLong",
+    ]
+    others = ["InternalError", "KmsAccessDenied", "MissingParameter", "RequestThrottled"]
+    assert [code for code in content + others if blames_content(code)] == content
 
 
 @pytest.mark.parametrize("body", ["\t\n\r ~", "\ud7ff\ue000\ufffd", "\U00010000\U0010ffff", "x" * 100])

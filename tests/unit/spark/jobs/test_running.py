@@ -11,13 +11,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import NotConfigured
-from fanin.spark.inputs.formats import Dialect
 from fanin.spark.jobs import JobName, ack
 from fanin.spark.jobs import __main__ as jobs
 from fanin.spark.jobs.ack import JOB
-from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of, names_of_totals
+from fanin.spark.jobs.dataset_arguments import names_of_totals
 from fanin.spark.jobs.running import FAILED, INTERRUPTED, MOST_DETAIL, OK, USAGE, WRONG, Job, Summary
-from fanin.spark.runtime.rejects import RejectLimit
 
 
 def refuse(spark: SparkSession, options: argparse.Namespace) -> Summary:
@@ -235,19 +233,6 @@ def test_a_table_that_is_not_named_is_told_before_spark_starts(
     assert not sessions
 
 
-@pytest.fixture
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser()
-    add_format(made)
-    add_max_rejects(made)
-    return made
-
-
-def test_without_arguments_everything_is_by_default(parser):
-    options = parser.parse_args([])
-    assert (options.format, dialect_of(options), options.max_rejects) == (None, Dialect(), RejectLimit())
-
-
 @pytest.mark.parametrize(
     ("option", "text", "why"),
     [
@@ -286,15 +271,6 @@ def parsed(*more: str):
 def test_totals_are_names_divided_by_commas():
     assert parsed().totals == ()
     assert parsed("--totals", "rows, cents").totals == ("rows", "cents")
-
-
-@pytest.mark.parametrize("rate", ["0", "-5", "fast", "inf", "nan"])
-def test_a_rate_is_a_number_of_writes_a_second(rate, capsys):
-    with pytest.raises(SystemExit):
-        parsed("--max-writes-per-second", rate)
-    assert f"must be a number of at least 1, not '{rate}'" in capsys.readouterr().err
-    assert parsed("--max-writes-per-second", "4e3").max_writes_per_second == 4_000
-    assert parsed().max_writes_per_second is None
 
 
 @pytest.mark.parametrize("arguments", [[], ["compact"]])

@@ -41,10 +41,6 @@ def test_the_line(done, seconds, said):
     assert shown.line() == said
 
 
-def test_nothing_to_do_is_all_done():
-    assert JobProgress("words", 0, lambda: 0, out=io.StringIO()).line() == "0 of 0 words, 100%"
-
-
 def test_a_log_gets_whole_lines_and_the_last_word(monkeypatch):
     monkeypatch.setattr(progress, "IN_LOG", 0.01)
     out, done = io.StringIO(), [0]
@@ -96,10 +92,3 @@ def test_a_stream_without_a_file_that_nobody_reads_is_no_error():
             raise BrokenPipeError
 
     say("line", Gone())
-
-
-def test_other_errors_are_not_hidden():
-    out = StringIO()
-    out.close()
-    with pytest.raises(ValueError, match="closed"):
-        say("line", out)

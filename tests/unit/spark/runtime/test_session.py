@@ -98,21 +98,11 @@ def running(settings: dict[str, str]) -> SimpleNamespace:
 
 
 def test_files_are_joined_again_afterwards_whatever_happens():
-    # Given the settings of a session
-    settings = {"spark.sql.files.openCostInBytes": "4MB", "spark.sql.files.maxPartitionBytes": "128MB"}
-
-    # When tasks are planned, and fail
-    def plan() -> None:
-        with one_task_for_each_file(running(settings)):
-            planned.append(settings["spark.sql.files.openCostInBytes"])
-            raise ConnectionError("the executors are gone")
-
-    planned: list[str] = []
-    with pytest.raises(ConnectionError):
-        plan()
-    assert planned == ["128MB"]
-    # Then the setting is as before
-    assert settings["spark.sql.files.openCostInBytes"] == "4MB"
+    cost, settings = "spark.sql.files.openCostInBytes", {"spark.sql.files.maxPartitionBytes": "128MB"}
+    with pytest.raises(ConnectionError), one_task_for_each_file(running(settings)):  # noqa: PT012
+        assert settings[cost] == "128MB"
+        raise ConnectionError("the executors are gone")
+    assert cost not in settings
 
 
 def test_settings_are_as_before_when_the_last_of_several_threads_is_done():
