@@ -12,7 +12,8 @@ LINE: Final = "_fanin_line"
 PROBLEM: Final = "_fanin_problem"
 """Column that says in words what is wrong with it; null likewise."""
 MARK: Final = "\uffff\ufffe"
-"""Ends text that must not be taken for a value: it ends no item id, no number, nothing that people write."""
+"""Stands behind text that must not be taken for a value: it ends neither an item id nor a number. Each of its
+characters alone may be in text of people."""
 
 UNKNOWN: Final = "\ufffd"
 """What Java makes of bytes that are not of the encoding."""
@@ -30,7 +31,7 @@ def marked(line: str | Column = LINE) -> Column:
 
 def unmarked(rejects: DataFrame) -> DataFrame:
     """Rejects with their values as they came, as UTF-8; where one was marked, ``detail`` says so."""
-    unreadable = F.endswith("value", F.lit(MARK))
+    unreadable = F.contains("value", F.lit(MARK))
     value = F.replace(F.col("value"), F.lit(MARK), F.lit(""))
     return rejects.withColumns(
         {
@@ -42,9 +43,9 @@ def unmarked(rejects: DataFrame) -> DataFrame:
 
 def unmarked_text(value: str | None, detail: str | None) -> tuple[str | None, str | None]:
     """As ``unmarked``, for the value and the detail of one reject."""
-    if value is None or not value.endswith(MARK):
+    if value is None or MARK not in value:
         return value, detail
-    return value.removesuffix(MARK), UNREADABLE
+    return value.replace(MARK, ""), UNREADABLE
 
 
 def readable_columns(rows: DataFrame) -> list[str]:
