@@ -231,14 +231,14 @@ def test_a_batch_that_somebody_ends_before_it_gets_its_items_is_told(spark, serv
     assert "none of its rows was sent; to send them, name another --key" in done.detail
 
 
-def test_tasks_note_what_they_sent_by_the_thousand_in_any_session(spark, service, tmp_path, monkeypatch):
-    # Given a session of somebody's own, with large pages
-    name, queue = "spark.sql.execution.arrow.maxRecordsPerBatch", new_queue()
-    pages, send = [], driver.send
-    monkeypatch.setattr(driver, "send", lambda *given: pages.append(spark.conf.get(name)) or send(*given))
+def test_tasks_read_and_send_by_the_thousand_in_any_session(spark, service, tmp_path, monkeypatch):
+    name, queue, conf = "spark.sql.execution.arrow.maxRecordsPerBatch", new_queue(), spark.conf
+    pages, staged, send = [], driver.stage, driver.send
+    monkeypatch.setattr(driver, "stage", lambda *a, **b: pages.append(conf.get(name)) or staged(*a, **b))
+    monkeypatch.setattr(driver, "send", lambda *given: pages.append(conf.get(name)) or send(*given))
     with setting(spark, name, "10000"):
         fan_out(spark.range(3), service, queue=queue, staging=tmp_path)
-        assert (pages, spark.conf.get(name)) == (["1000"], "10000")
+        assert (pages, conf.get(name)) == (["1000", "1000"], "10000")
 
 
 class TestDeaths:

@@ -132,11 +132,7 @@ def current() -> Stack:
         NotConfigured: no folder has such a file; or the first one found is damaged, or lacks a field; or the
             current folder was deleted.
     """
-    try:
-        start = Path.cwd()
-    except FileNotFoundError as error:
-        raise NotConfigured("the current folder was deleted; go to another one") from error
-    file = _first((start, *start.parents, *remembered()))
+    start, file = _nearest_or_last()
     if file is None:
         raise NotConfigured(
             f"there is no {FOLDER}/{FILE} in {start} or above, and no local stack is known that is up;"
@@ -161,11 +157,23 @@ def nearest(start: Path) -> Stack:
 
 
 def folder_elsewhere() -> Path | None:
-    """The folder of the stack that ``current`` gives, if it is neither here nor above."""
-    here = Path.cwd()
-    file = _first((here, *here.parents, *remembered()))
+    """The folder of the stack that ``current`` gives, if it is neither here nor above.
+
+    Raises:
+        NotConfigured: the current folder was deleted.
+    """
+    here, file = _nearest_or_last()
     root = file and file.parent.parent
-    return None if root is None or root == here or root in here.parents else root
+    return None if root in {here, *here.parents} else root
+
+
+def _nearest_or_last() -> tuple[Path, Path | None]:
+    """The current folder; and the description in it or above, else that of the stack started last."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError as error:
+        raise NotConfigured("the current folder was deleted; go to another one") from error
+    return here, _first((here, *here.parents, *remembered()))
 
 
 def _first(roots: Iterable[Path]) -> Path | None:

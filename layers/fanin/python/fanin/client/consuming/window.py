@@ -192,9 +192,9 @@ class MessageWindow:
                 delivery.again = self._waits(delivery)
                 delivery.mark = None if delivery.again else self._outcome(message)
             except Exception:  # whatever the handler raises, the queue delivers the message again
-                raw_id = in_lambda_form(one).get("messageId")
+                message_id = in_lambda_form(one).get("messageId")
                 logger.exception(
-                    "message %s%s failed and comes again after the queue's visibility timeout", raw_id, of
+                    "message %s%s failed and comes again after the queue's visibility timeout", message_id, of
                 )
                 delivery.again = True
             if delivery.mark is not None:

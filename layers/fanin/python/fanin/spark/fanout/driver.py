@@ -168,9 +168,10 @@ def fan_out(
     if find_staging(spark, folder) is None:
         # Later the queue may be gone: a run that has nothing left to send does not need it.
         check_queue(service.tracker().sqs, queue)
-    if isinstance(rows, FailedRows):
-        return _retry(spark, service, plan, rows)
-    return _send(spark, service, plan, _staged(spark, plan, rows))
+    with holding(spark, _PAGES):
+        if isinstance(rows, FailedRows):
+            return _retry(spark, service, plan, rows)
+        return _send(spark, service, plan, _staged(spark, plan, rows))
 
 
 def _retry(spark: SparkSession, service: Service, plan: FanOutPlan, rows: FailedRows) -> FannedOut:
@@ -222,7 +223,7 @@ def _send_messages(
     shown = JobProgress("messages", staging.rows, lambda: count.value) if progress else nullcontext()
     # Tasks say how far they are when they end, so of a small staging each reads a single file.
     apart = one_task_for_each_file(spark) if staging.small else nullcontext()
-    with apart, shown, holding(spark, _PAGES):
+    with apart, shown:
         send(staging.read(spark), replace(target, count=count)).write.parquet(results)
 
 
