@@ -19,9 +19,9 @@ from fanin.domain.prices import DEFAULT
 from fanin.names import ITEM_ATTRIBUTE
 
 MILLION = 1_000_000
-FEW = 16_384
+FEW = 4_096
 """Items of a batch whose consumers make a request for each few of them."""
-MANY = 262_144
+MANY = 65_536
 """Items of a batch whose consumers use the ack queue."""
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:work"
 

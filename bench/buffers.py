@@ -5,7 +5,7 @@ from bench.world import World
 from fanin.app.buffers.service import BufferService
 
 LIMIT = 1_000
-PUTS = 20_000
+PUTS = 4_000
 MS_PER_ROUND = 10
 
 

@@ -5,7 +5,7 @@ from bench.world import World
 from fanin.app.frames import FrameService
 from fanin.domain.frames import Hold, OpenFrame, Ticket
 
-SIZES = (64, 1_000, 100_000)
+SIZES = (64, 1_000, 10_000)
 AT_MOST = 2.04
 
 

@@ -8,7 +8,7 @@ from bench.world import World
 from fanin.domain.batch import CloseWhen, OpenBatch
 from fanin.domain.ids import MAX_KEYS, ItemKey
 
-ITEMS = 100_000
+ITEMS = 25_000
 LINKS = 50
 """Items that an item adds, if there is room: about as many as a page has links."""
 WRITES, READS = 1.1, 2.0

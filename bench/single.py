@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from bench.figures import Figure
 from bench.world import World, span
 
-ITEMS = 100_000
+ITEMS = 32_768
 MS_PER_ACK = 1  # so that cached rows expire and activity has to be noted, as in a process that runs for long
 
 WRITES, READS = 1.02, 0.02

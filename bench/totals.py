@@ -10,7 +10,7 @@ from bench.world import Spent, World, span
 from fanin.domain.limits import MAX_MARKS
 from fanin.domain.marks import Done
 
-ITEMS = 65_536
+ITEMS = 16_384
 TWICE = 50  # every 50th item is acknowledged again, with other values
 NAMES = ("rows", "bytes", "cents", "pages")
 WIDTH = 64

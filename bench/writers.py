@@ -14,7 +14,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.domain.ids import Group
 
 WRITERS = 32
-ITEMS = 65_536
+ITEMS = 16_384
 TWICE = 50  # every 50th item is delivered to a second writer, too
 
 

@@ -32,7 +32,7 @@ def commit() -> int:
 
 def parts(minutes: float | None) -> Iterator[tuple[str, ...]]:
     """The commands, as words after ``python``."""
-    tests = ("-m", "pytest", "-m", "soak", "tests")
+    tests = ("-m", "pytest", "-m", "soak", *places())
     if minutes is not None:
         half = minutes / 2
         yield ("-m", "tests.stateful.soak", "--minutes", str(half), "--first", str(commit()))
@@ -43,6 +43,13 @@ def parts(minutes: float | None) -> Iterator[tuple[str, ...]]:
     yield ("-m", "tests.mutants")
     yield tests
     yield (".ci/dist.py",)
+
+
+def places() -> list[str]:
+    """Files with tests that are marked, or folders: of all others pytest would drop each test it has read."""
+    files = [*ROOT.glob("tests/**/test_*.py"), *ROOT.glob("tests/**/conftest.py")]
+    marked = [file for file in files if "mark.soak" in file.read_text()]
+    return [str(file.parent if file.name == "conftest.py" else file) for file in marked]
 
 
 def main() -> int:
