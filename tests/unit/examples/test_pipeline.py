@@ -1,7 +1,6 @@
 """The pipeline's demo: its data is made well."""
 
 from examples.fleet.analytics.cars import spoilt, telemetry
-from examples.pipeline.flights import FILE, ROWS, unpack
 
 
 def test_some_rows_arrive_spoilt_and_none_is_lost():
@@ -15,11 +14,3 @@ def test_some_rows_arrive_spoilt_and_none_is_lost():
     twice = len(arrived) - len(trips)
     assert 0 < twice < len(trips) / 50
     assert 0 < len(hurt) < len(trips) / 50
-
-
-def test_the_flights_are_all_there(tmp_path):
-    # Given the package of flights, when it is unpacked, then its file has a line for each, and a header
-    file = unpack(tmp_path)
-    assert file.name == FILE
-    with file.open() as lines:
-        assert sum(1 for _ in lines) == ROWS + 1

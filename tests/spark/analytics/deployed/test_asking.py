@@ -50,6 +50,7 @@ def written(dataset: str) -> tuple[pa.Schema, list[str]]:
 
 
 @pytest.mark.emulator
+@pytest.mark.soak
 def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(spark, vehicles, tmp_path, monkeypatch):
     # Given two fleets with a vehicle that is dead, one whose queue is gone, one that is not registered
     asking = ["--key", tmp_path.name, "--topic", f"{tmp_path.name}-{{fleet}}", "--max-retries", "1"]

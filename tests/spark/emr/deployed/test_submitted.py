@@ -60,6 +60,7 @@ def test_driver_and_executors_run_a_job_from_the_zip(local_environment, outside,
     assert (batch.items, batch.state) == (ROWS, State.CLOSED)
 
 
+@pytest.mark.soak
 def test_the_script_of_the_page_runs_beside_the_zip_with_its_files(service, outside, submitted, tmp_path):
     # Given the script of the page, the module that its tasks import, and items of which some are to fail
     for name, text in re.findall(r"```python title=\"([\w./]+)\"\n(.*?)```", PAGE.read_text(), re.DOTALL):
