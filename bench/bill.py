@@ -19,17 +19,19 @@ from fanin.domain.prices import DEFAULT
 from fanin.names import ITEM_ATTRIBUTE
 
 MILLION = 1_000_000
-FEW = 4_096
-"""Items of a batch whose consumers make a request for each few of them."""
-MANY = 65_536
-"""Items of a batch whose consumers use the ack queue."""
+ALONE = 4_096
+"""Items of a batch whose consumers make a request for each."""
+FEW = 16_384
+"""Items of a batch whose consumers make a request for each few of them: so many that these seldom share a word."""
+MANY = 262_144
+"""Items of a batch whose consumers use the ack queue, whose function takes a thousand of them together."""
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:work"
 
 T = TypeVar("T")
 
 
 def one_at_a_time() -> list[Figure]:
-    return [_figure("HTTPS, one item a call", bill_of_https(FEW, 1, Order.SCATTERED), FEW, at_most=2.45)]
+    return [_figure("HTTPS, one item a call", bill_of_https(ALONE, 1, Order.SCATTERED), ALONE, at_most=2.45)]
 
 
 def in_tens() -> list[Figure]:
