@@ -22,7 +22,7 @@ MILLION = 1_000_000
 ALONE = 4_096
 """Items of a batch whose consumers make a request for each."""
 FEW = 16_384
-"""Items of a batch whose consumers make a request for each few of them: so many that these seldom share a word."""
+"""Items of a batch whose consumers make a request for ten: so many that these seldom share a word."""
 MANY = 262_144
 """Items of a batch whose consumers use the ack queue, whose function takes a thousand of them together."""
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:work"
