@@ -47,10 +47,10 @@ class Templates:
         """A page, or a part of one."""
         return self._environment.get_template(template).render(**values)
 
-    def macro(self, template: str, name: str, *values: Any) -> str:
+    def macro(self, template: str, name: str, *values: Any) -> Markup:
         """What a macro of a template makes: the inner HTML of a fragment."""
-        macro = getattr(self._environment.get_template(template).module, name)
-        return str(macro(*values))
+        html: Markup = getattr(self._environment.get_template(template).module, name)(*values)
+        return html
 
     def url(self, *segments: object, **query: object) -> str:
         """An address of this console.

@@ -1,6 +1,7 @@
 """What an action is: what it asks, does, and says afterwards; and how far one press goes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -128,13 +129,23 @@ class Effect:
     gone: bool = False
 
 
-def nothing(says: str, *, gone: bool = False, **numbers: int) -> Effect:
+FINAL: Final = "This cannot be undone."
+"""The warning of what is final."""
+AGAIN: Final = "Go on with the rest"
+"""The button after the outcome of some pages of many."""
+
+
+def done(says: str, facts: ShownFacts = (), *, gone: bool = False, **numbers: int) -> Effect:
+    """The outcome of an action that did all that it was for; perhaps its subject is gone by that."""
+    return Effect(EffectKind.DONE, says, numbers, facts, gone=gone)
+
+
+def nothing(says: str, facts: ShownFacts = (), *, gone: bool = False, **numbers: int) -> Effect:
     """The outcome of an action that changed nothing, perhaps since its subject is gone."""
-    return Effect(EffectKind.NOTHING, says, numbers, gone=gone)
+    return Effect(EffectKind.NOTHING, says, numbers, facts, gone=gone)
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleAction(Generic[T]):
+class ConsoleAction(ABC, Generic[T]):
     """One action on a batch, a buffer, a route or a registration.
 
     Attributes:
@@ -142,9 +153,6 @@ class ConsoleAction(Generic[T]):
         operation: what the API calls it, as in the OpenAPI document; the action log has that name.
         title: of its button.
         hint: what it does, in a few words.
-        why_not: why it is not possible, in a sentence; empty if it is.
-        ask: reads the numbers, and says what will happen.
-        do: does it. Doing it twice changes nothing more than doing it once.
         danger: whether it cannot be undone.
         typed: whether people type into its form; then what it refuses is told beside the form.
     """
@@ -153,11 +161,20 @@ class ConsoleAction(Generic[T]):
     operation: str
     title: str
     hint: str
-    why_not: Callable[[T], str]
-    ask: Callable[[Press, T], Question]
-    do: Callable[[Press, T], Effect]
-    danger: bool = False
-    typed: bool = False
+    danger = False
+    typed = False
+
+    def why_not(self, _: T) -> str:
+        """Why it is not possible, in a sentence; empty if it is."""
+        return ""
+
+    @abstractmethod
+    def ask(self, press: Press, found: T) -> Question:
+        """Read the numbers, and say what will happen."""
+
+    @abstractmethod
+    def do(self, press: Press, found: T) -> Effect:
+        """Do it. Doing it twice changes nothing more than doing it once."""
 
 
 PAGES: Final = 20
@@ -167,15 +184,21 @@ TIME_MS: Final = 15_000
 
 
 Found = TypeVar("Found", bound=Page)
+U = TypeVar("U")
+
+
+def in_time(now: Callable[[], int], things: Iterable[U]) -> Iterator[U]:
+    """As many of some things as one press has time for, and the first of them in any case."""
+    until = now() + TIME_MS
+    for at, thing in enumerate(things):
+        if at and now() >= until:
+            return
+        yield thing
 
 
 def pages(now: Callable[[], int]) -> Iterator[int]:
     """Count the pages that one press may read, from 0."""
-    until = now() + TIME_MS
-    for page in range(PAGES):
-        if page and now() >= until:
-            return
-        yield page
+    return in_time(now, range(PAGES))
 
 
 def go_through(press: Press, call: Callable[[str | None], Found]) -> tuple[list[Found], str | None, str]:

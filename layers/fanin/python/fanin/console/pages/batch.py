@@ -10,19 +10,17 @@ live batch with failures or without progress, and not again for five minutes.
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
-from fanin.console.feeds import View
 from fanin.console.pages import picture
-from fanin.console.pages.heading import Heading, asked, heading, page_of
+from fanin.console.pages.heading import Asked, Heading, above, heading
 from fanin.console.pages.progress import Plot, plot
 from fanin.console.samples import Sample
-from fanin.console.state import Console, live_of
+from fanin.console.state import Console, LivePage, Part, live_routes
 from fanin.domain.batch import Mode
 from fanin.domain.diagnosis import Diagnosis
 from fanin.domain.reports import ErrorGroup, Missing
@@ -61,16 +59,6 @@ class Details:
     part: bool = False
     missing: Missing | None = None
 
-    @property
-    def facts(self) -> Hashable:
-        """What of it can change."""
-        missing = self.missing.ranges if self.missing else ()
-        return (
-            tuple((group.error, group.failed) for group in self.groups),
-            self.others,
-            tuple((one.start, one.stop) for one in missing),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class ShownBatch:
@@ -102,15 +90,8 @@ class ShownBatch:
     @property
     def facts(self) -> Hashable:
         """What the page shows, without what passes with time alone."""
-        found = None if self.diagnosis is None else self.diagnosis.findings[0].code
-        return (
-            self.heading.figures,
-            self.picture.facts,
-            self.heading.retried_by,
-            self.details.facts,
-            found,
-            self.over,
-        )
+        above, found = self.heading, None if self.diagnosis is None else self.diagnosis.findings[0].code
+        return above.figures, self.picture.facts, above.retried_by, self.details, found, self.over
 
 
 class Reader:
@@ -157,20 +138,6 @@ class Reader:
         drawn = picture.shown(self._console, self._batch_id)
         return ShownBatch(above, drawn, samples, self._details, self._diagnosis, at, over)
 
-    def view(self) -> View:
-        """The live parts of the page."""
-        shown = self.read()
-        macro = self._console.templates.macro
-        html = {
-            "heading": macro("batch_heading.html", "figures", shown.heading),
-            "buttons": macro("batch_heading.html", "buttons_of", shown.heading.batch),
-            "tabs": macro("batch_heading.html", "tabs", shown.heading, ""),
-            "facts": macro("batch_heading.html", "facts", shown.heading),
-            **picture.fragments(self._console, shown.picture),
-            **{part: macro("batch_parts.html", part, shown) for part in PARTS},
-        }
-        return View(html, shown.facts, shown.over)
-
     def _read_details(self, above: Heading) -> Details:
         ledger, batch = self._console.fanin.ledger, above.batch
         missing = None
@@ -202,18 +169,24 @@ class Reader:
         return now - since >= QUIET_MS or now - batch.touched_at - batch.step >= QUIET_MS
 
 
-def _reader(console: Console, batch_id: int) -> Reader:
-    return console.remembered(("batch", batch_id), lambda: Reader(console, batch_id))
+def batch(request: Request, *, watched: bool = False) -> LivePage:
+    """Read the page."""
+    asked = Asked(request)
+    reader = asked.console.remembered(
+        ("batch", asked.batch_id), lambda: Reader(asked.console, asked.batch_id)
+    )
+    shown = reader.read(fresh=not watched)
+    above_it = shown.heading
+    parts: dict[str, Part] = {
+        "heading": ("batch_heading.html", "figures", above_it),
+        "buttons": ("batch_heading.html", "buttons_of", above_it.batch),
+        "tabs": ("batch_heading.html", "tabs", above_it, ""),
+        "facts": ("batch_heading.html", "facts", above_it),
+        **picture.parts_of(shown.picture),
+        **{part: ("batch_parts.html", part, shown) for part in PARTS},
+    }
+    values = {**above(above_it, ""), "shown": shown}
+    return LivePage("batch.html", parts, shown.facts, shown.over, values)
 
 
-def view(request: Request) -> View:
-    """The live parts of the page."""
-    return _reader(*asked(request)).view()
-
-
-def batch(request: Request) -> Response:
-    shown = _reader(*asked(request)).read(fresh=True)
-    return page_of(request, "batch.html", "", shown.heading, live=not shown.over, shown=shown)
-
-
-ROUTES: Final = (Route("/batches/{batch_id}", batch), live_of("/batches/{batch_id}", view))
+ROUTES: Final = live_routes("/batches/{batch_id}", batch, partial(batch, watched=True))

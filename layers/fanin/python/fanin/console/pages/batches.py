@@ -12,9 +12,8 @@ from starlette.routing import Route
 from fanin.console.actions.action import ConsoleAction
 from fanin.console.actions.batches import CANCEL
 from fanin.console.actions.failures import REDRIVE
-from fanin.console.feeds import View
 from fanin.console.pages.progress import Row, rows_of
-from fanin.console.state import Console, console_of, live_of
+from fanin.console.state import Console, LivePage, console_of, live_route
 from fanin.domain.batch import Batch, Kind, State
 from fanin.errors import InvalidRequest
 
@@ -190,14 +189,6 @@ def listing(console: Console, query: BatchQuery) -> BatchList:
     return BatchList(tuple(rows), cursor, looked_at)
 
 
-def _view(console: Console, query: BatchQuery) -> View:
-    """The live part of the list."""
-    shown = listing(console, query)
-    html = console.templates.macro(query.place.parts, "listing", shown, query)
-    facts = tuple((row.batch.batch_id, row.batch.state, row.batch.items, row.done) for row in shown.rows)
-    return View({"batches": html}, facts)
-
-
 def _names_batch(console: Console, text: str) -> bool:
     """Whether a search is for the batch with an id. A user key may be a number, too."""
     if not (text.isascii() and text.isdigit()):
@@ -213,31 +204,31 @@ def _offered(shown: BatchList) -> tuple[ConsoleAction[Batch], ...]:
 def routes(place: BatchSection) -> tuple[Route, Route]:
     """The routes of a list of batches: its pages, and what changes in them."""
 
-    def page(request: Request) -> Response:
+    def read(request: Request) -> LivePage:
         console = console_of(request)
         query = BatchQuery.of(request.query_params, place)
-        if _names_batch(console, query.search):
-            return RedirectResponse(console.templates.url(place.name, query.search), 303)
         shown = listing(console, query)
-        return console.page(
-            request,
-            "batches.html",
-            here=place.name,
-            query=query,
-            listing=shown,
-            bulk=_offered(shown) if console.options.write and place is BATCHES else (),
-            live=True,
-            states=tuple(State),
-            in_state=_in_state(query.search),
-            kinds=tuple(Kind),
-            sizes=place.sizes,
-            looked_at=LOOKED_AT,
+        values = {
+            "here": place.name,
+            "query": query,
+            "bulk": _offered(shown) if console.options.write and place is BATCHES else (),
+            "states": tuple(State),
+            "in_state": _in_state(query.search),
+            "kinds": tuple(Kind),
+            "looked_at": LOOKED_AT,
+        }
+        facts = tuple((row.batch.batch_id, row.batch.state, row.batch.items, row.done) for row in shown.rows)
+        return LivePage(
+            "batches.html", {"batches": (place.parts, "listing", shown, query)}, facts, values=values
         )
 
-    def view(request: Request) -> View:
-        return _view(console_of(request), BatchQuery.of(request.query_params, place))
+    def page(request: Request) -> Response:
+        console, search = console_of(request), BatchQuery.of(request.query_params, place).search
+        if _names_batch(console, search):
+            return RedirectResponse(console.templates.url(place.name, search), 303)
+        return console.live_page(request, read(request))
 
-    return Route(f"/{place.name}", page, name=place.name), live_of(f"/{place.name}", view)
+    return Route(f"/{place.name}", page), live_route(f"/{place.name}", read)
 
 
 ROUTES: Final = routes(BATCHES)

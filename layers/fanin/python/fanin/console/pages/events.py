@@ -1,9 +1,9 @@
 """What has happened to a batch, in order of time; and the event that tells of its end."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,9 +13,8 @@ from starlette.routing import Route
 from fanin.app.ledger.announcing import end_event, fitted
 from fanin.app.ports.events import Event
 from fanin.console.actions.words import state_of
-from fanin.console.pages.excerpts import excerpt
-from fanin.console.pages.heading import Heading, asked, heading, page_of
-from fanin.console.state import Console
+from fanin.console.pages.excerpts import download, excerpt
+from fanin.console.pages.heading import Asked, Heading, tab_route
 from fanin.domain.batch import Kind, OnDeadline, State
 from fanin.domain.redrives import Redriving
 
@@ -105,52 +104,43 @@ def _ahead(above: Heading) -> Iterator[EventRow]:
     yield EventRow(above.removed_at, "Forgotten", "the batch reads as gone from then on", ahead=True)
 
 
-def end_of(console: Console, above: Heading) -> Event | None:
+def end_of(asked: Asked) -> Event | None:
     """The event that told of the end of a batch, made again by the same rules; None if it has not ended."""
-    if not above.batch.state.terminal:
+    if not asked.batch.state.terminal:
         return None
-    ledger = console.fanin.ledger
-    counted = ledger.status(above.batch.batch_id, exact=True).batch
-    return fitted(end_event(ledger, counted, counted=counted, at=counted.ended_at or above.at))
+    counted = asked.ledger.status(asked.batch_id, exact=True).batch
+    at = counted.ended_at or asked.heading.at
+    return fitted(end_event(asked.ledger, counted, counted=counted, at=at))
 
 
 def _written(event: Event) -> str:
     return json.dumps(json.loads(event.body), indent=2, ensure_ascii=False)
 
 
-def events(request: Request) -> Response:
-    console, batch_id = asked(request)
-    above = heading(console, batch_id)
+def events(asked: Asked) -> Mapping[str, Any]:
+    above = asked.heading
     redrives: tuple[Redriving, ...] = ()
     more = False
-    if above.batch.kind is Kind.BATCH:
-        page = console.fanin.redrives.redrives(batch_id, limit=REDRIVES)
+    if asked.batch.kind is Kind.BATCH:
+        page = asked.console.fanin.redrives.redrives(asked.batch_id, limit=REDRIVES)
         redrives, more = tuple(page.redrives), page.cursor is not None
-    event = end_of(console, above)
-    return page_of(
-        request,
-        "events.html",
-        "events",
-        above,
-        moments=timeline(above, redrives),
-        more=more,
-        event=event,
-        detail=event and excerpt(_written(event), DETAIL),
-        special=above.batch.kind in SPECIAL,
-    )
+    event = end_of(asked)
+    return {
+        "moments": timeline(above, redrives),
+        "more": more,
+        "event": event,
+        "detail": event and excerpt(_written(event), DETAIL),
+        "special": asked.batch.kind in SPECIAL,
+    }
 
 
 def detail(request: Request) -> Response:
     """The whole detail of the event of a batch's end, as a file."""
-    console, batch_id = asked(request)
-    event = end_of(console, heading(console, batch_id))
+    asked = Asked(request)
+    event = end_of(asked)
     if event is None:
         raise HTTPException(HTTPStatus.NOT_FOUND)
-    return Response(
-        _written(event).encode(errors="replace"),
-        media_type="application/json",
-        headers={"Content-Disposition": f'attachment; filename="batch-{batch_id}-end.json"'},
-    )
+    return download(_written(event), "application/json", f"batch-{asked.batch_id}-end.json")
 
 
-ROUTES: Final = (Route("/batches/{batch_id}/events", events), Route("/batches/{batch_id}/events/end", detail))
+ROUTES: Final = (tab_route("events", events), Route("/batches/{batch_id}/events/end", detail))

@@ -9,10 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.feeds import View
-from fanin.console.pages.buffers import levels_of
+from fanin.console.pages.buffers import listing
 from fanin.console.pages.progress import Row, rows_of
-from fanin.console.state import Console, console_of, live_of
+from fanin.console.state import Console, LivePage, console_of, live_route
 from fanin.domain import reports
 from fanin.domain.batch import LIVE, Kind, State
 from fanin.domain.buffer import Level
@@ -99,8 +98,7 @@ def overview(console: Console, *, fresh: bool = True) -> Overview:
         if batch.kind is not Kind.BUFFER and batch.batch_id not in bad and batch.attention is None
     )
     newest = sorted(others, key=lambda batch: -batch.created_at)[:SHOWN]
-    first = console.fanin.buffers.list(limit=SHOWN)
-    levels, unreadable = levels_of(console, first)
+    levels, unreadable, _ = listing(console, limit=SHOWN)
     running = tuple(rows_of(console, newest))
     return Overview(counts, _in_all(attention), troubled, running, levels, unreadable, attention.cursor)
 
@@ -129,10 +127,9 @@ def troubles(request: Request) -> Response:
     )
 
 
-def view(request: Request) -> View:
-    """The live part of the page."""
-    console = console_of(request)
-    shown = overview(console, fresh=False)
+def first(request: Request, *, watched: bool = False) -> LivePage:
+    """Read the first page."""
+    shown = overview(console_of(request), fresh=not watched)
     rows = (*(one.row for one in shown.attention), *shown.running)
     facts = (
         tuple(shown.counts.values()),
@@ -141,12 +138,16 @@ def view(request: Request) -> View:
         tuple((level.buffer.name, level.pending, level.taken) for level in shown.buffers),
         shown.unreadable,
     )
-    return View({"overview": console.templates.macro("overview_parts.html", "overview", shown)}, facts)
+    parts = {"overview": ("overview_parts.html", "overview", shown)}
+    return LivePage("overview.html", parts, facts, values={"here": "overview"})
 
 
 def home(request: Request) -> Response:
-    console = console_of(request)
-    return console.page(request, "overview.html", here="overview", overview=overview(console), live=True)
+    return console_of(request).live_page(request, first(request))
 
 
-ROUTES: Final = (Route("/", home), Route("/attention", troubles), live_of("/overview", view))
+ROUTES: Final = (
+    Route("/", home),
+    Route("/attention", troubles),
+    live_route("/overview", partial(first, watched=True)),
+)
