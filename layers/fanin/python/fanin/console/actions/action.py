@@ -95,14 +95,6 @@ class EffectKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A page that shows what was done."""
-
-    text: str
-    segments: Segments
-
-
-@dataclass(frozen=True, slots=True)
 class Effect:
     """What an action did.
 
@@ -112,7 +104,7 @@ class Effect:
         numbers: the same for the log, by the names that the API's log has for them.
         facts: what else there is to know.
         lines: a list of findings.
-        links: where to look at it.
+        links: where to look at it: texts and paths.
         again: the words of a button that goes on; empty if nothing is left.
         address: parameters with which it goes on.
         gone: whether the subject no longer has a page.
@@ -123,7 +115,7 @@ class Effect:
     numbers: Mapping[str, int] = field(default_factory=dict)
     facts: ShownFacts = ()
     lines: tuple[str, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[tuple[str, Segments], ...] = ()
     again: str = ""
     address: Mapping[str, object] = field(default_factory=dict)
     gone: bool = False

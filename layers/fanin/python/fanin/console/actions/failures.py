@@ -15,9 +15,9 @@ from fanin.console.actions.action import (
     Effect,
     EffectKind,
     Field,
-    Link,
     Press,
     Question,
+    Segments,
     done,
     go_through,
     nothing,
@@ -204,14 +204,14 @@ def _left(found: Redriving) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def _links(press: Press, batch: Batch, found: Redriving) -> tuple[Link, ...]:
+def _links(press: Press, batch: Batch, found: Redriving) -> tuple[tuple[str, Segments], ...]:
     """The batches that have the items now."""
     batches = {found.batch_id} if found.batch_id is not None and found.items else set()
     if found.already:
         before = press.fanin.redrives.redrives(batch.batch_id).redrives
         batches |= {one.batch_id for one in before if one.batch_id is not None}
     others = sorted(batches - {batch.batch_id}, reverse=True)[:NAMED]
-    return tuple(Link(f"Batch {one}, which retries them", ("batches", one)) for one in others)
+    return tuple((f"Batch {one}, which retries them", ("batches", one)) for one in others)
 
 
 class ReleaseItems(ConsoleAction[Batch]):

@@ -24,21 +24,13 @@ from fanin.console.actions.subjects import SUBJECTS, Subject
 from fanin.console.sessions import read_form
 from fanin.console.state import console_of, status_of
 from fanin.entry.http.table import route_of
-from fanin.errors import (
-    GONE,
-    INTERNAL_ERROR,
-    BufferNotFound,
-    FaninError,
-    InvalidRequest,
-    NotRegistered,
-    RouteNotFound,
-)
-from fanin.wire.actions import Action, ActionOutcome
+from fanin.errors import INTERNAL_ERROR, FaninError, InvalidRequest
+from fanin.wire.actions import Action, ActionOutcome, Result
 
 Asked: TypeAlias = ImmutableMultiDict[str, str]
 """Parameters of the address of an action, and fields of its form."""
-_GONE: Final = (*GONE, BufferNotFound, NotRegistered, RouteNotFound)
-"""Errors that say that there is nothing any more to do something with."""
+_GONE: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
+"""Status of errors that say that there is nothing any more to do something with."""
 
 BROKEN: Final = Effect(
     EffectKind.FAILED, "The console has failed. What was done before is not known; press again."
@@ -118,13 +110,7 @@ def _routes(subject: Subject[Any]) -> tuple[Route, Route]:
     def shown(request: Request, action: ConsoleAction[Any]) -> Mapping[str, Any]:
         return around(request, action, subject.kind, subject.segments(request.path_params))
 
-    def ask(
-        request: Request,
-        action: ConsoleAction[Any],
-        asked: Asked,
-        refused: str = "",
-        status: int = HTTPStatus.OK,
-    ) -> Response:
+    def ask(request: Request, action: ConsoleAction[Any], asked: Asked, refused: str = "") -> Response:
         """Ask, with the form as it was filled in, and why that was refused."""
         console = console_of(request)
         found = subject.find(console.fanin, request.path_params)
@@ -132,7 +118,7 @@ def _routes(subject: Subject[Any]) -> tuple[Route, Route]:
         return console.page(
             request,
             "action.html",
-            status=HTTPStatus.CONFLICT if why_not else status,
+            status=HTTPStatus.CONFLICT if why_not else InvalidRequest.status if refused else HTTPStatus.OK,
             question=None if why_not else action.ask(Press(console.fanin, console.now, asked), found),
             why_not=why_not,
             refused=refused,
@@ -144,7 +130,7 @@ def _routes(subject: Subject[Any]) -> tuple[Route, Route]:
         """Do it, and say it."""
         title, outcome, ended = act(request, subject, action, request.path_params, asked)
         if action.typed and ended.code == InvalidRequest.code:
-            return ask(request, action, asked, outcome.says, ended.status)
+            return ask(request, action, asked, outcome.says)
         return console_of(request).page(
             request, "acted.html", status=ended.status, outcome=outcome, title=title, **shown(request, action)
         )
@@ -188,16 +174,10 @@ def act(
     except FaninError as refusal:
         outcome, ended = _failure(refusal), ActionOutcome(status_of(refusal), refusal.code)
     finally:
-        record = Action(
-            action.operation,
-            keys,
-            console.caller(request),
-            ended,
-            at,
-            {"result": str(outcome.result), **outcome.numbers},
-            group=route_of(action.operation).group,
-            request_id=request.scope.get("fanin.request_id"),
-        )
+        operation, caller = action.operation, console.caller(request)
+        result: Result = {"result": str(outcome.result), **outcome.numbers}
+        group, request_id = route_of(operation).group, request.scope.get("fanin.request_id")
+        record = Action(operation, keys, caller, ended, at, result, group, request_id)
         texts = {name: ", ".join(filter(None, asked.getlist(name))) for name in _CHOICES}
         chosen = {name: text[:MAX_ASKED] for name, text in texts.items() if text}
         of = (action.title, subject.kind, named, subject.segments(keys))
@@ -207,7 +187,7 @@ def act(
 
 def _failure(error: FaninError) -> Effect:
     says = str(error)
-    if isinstance(error, _GONE):
+    if error.status in _GONE:
         return nothing(f"Nothing was done: {says.rstrip('.')}.", gone=True)
     if error.retryable:
         says += ". It is safe to press again: nothing is done twice"

@@ -23,12 +23,10 @@ from fanin.console.samples import Sample
 from fanin.console.state import Console, LivePage, Part, live_routes
 from fanin.domain.batch import Mode
 from fanin.domain.diagnosis import Diagnosis
-from fanin.domain.reports import ErrorGroup, Missing
+from fanin.domain.reports import Errors, Missing
 
 PARTS: Final = ("why", "progress", "failures", "missing")
 """Live parts of the page below its heading: macros, and ids of elements."""
-GROUPS: Final = 10
-"""Errors that the page shows."""
 RANGES: Final = 10
 """Missing ranges that the page shows."""
 FEW: Final = 65_536
@@ -48,15 +46,11 @@ class Details:
     """What is read only if it can have changed.
 
     Attributes:
-        groups: the most frequent errors.
-        others: how many other errors there are.
-        part: whether these are the errors of only a part of the failures.
+        errors: those of the first failures.
         missing: the first missing ranges; None if they were not read.
     """
 
-    groups: tuple[ErrorGroup, ...] = ()
-    others: int = 0
-    part: bool = False
+    errors: Errors = Errors(())
     missing: Missing | None = None
 
 
@@ -120,34 +114,28 @@ class Reader:
             fresh: whether somebody has asked for the page just now, and gets what is true now.
         """
         with self._lock:
-            return self._read(fresh)
-
-    def _read(self, fresh: bool) -> ShownBatch:
-        now = self._console.now()
-        above = heading(self._console, self._batch_id, None if fresh else self._heading)
-        ended = above.batch.state.terminal
-        late = fresh or ended or now - self._detailed_at >= DETAILS_EVERY_MS
-        if late and above.figures != self._detailed:
-            self._details = self._read_details(above)
-            self._detailed, self._detailed_at = above.figures, now
-        self._heading = above
-        self._diagnose(above, now, DETAILS_EVERY_MS if fresh else WHY_EVERY_MS)
-        samples = tuple(self._console.samples.of(self._batch_id))
-        over = ended and (above.exact or now - (above.batch.ended_at or now) > SETTLED_MS)
-        at = None if self._diagnosis is None else self._diagnosed_at
-        drawn = picture.shown(self._console, self._batch_id)
-        return ShownBatch(above, drawn, samples, self._details, self._diagnosis, at, over)
+            now = self._console.now()
+            above = heading(self._console, self._batch_id, None if fresh else self._heading)
+            ended = above.batch.state.terminal
+            late = fresh or ended or now - self._detailed_at >= DETAILS_EVERY_MS
+            if late and above.figures != self._detailed:
+                self._details = self._read_details(above)
+                self._detailed, self._detailed_at = above.figures, now
+            self._heading = above
+            self._diagnose(above, now, DETAILS_EVERY_MS if fresh else WHY_EVERY_MS)
+            samples = tuple(self._console.samples.of(self._batch_id))
+            over = ended and (above.exact or now - (above.batch.ended_at or now) > SETTLED_MS)
+            at = None if self._diagnosis is None else self._diagnosed_at
+            drawn = picture.shown(self._console, self._batch_id)
+            return ShownBatch(above, drawn, samples, self._details, self._diagnosis, at, over)
 
     def _read_details(self, above: Heading) -> Details:
         ledger, batch = self._console.fanin.ledger, above.batch
         missing = None
         if batch.mode is Mode.EXACT and 0 < above.row.pending <= FEW:
             missing = ledger.missing(self._batch_id, limit=RANGES)
-        if not batch.failed and not batch.held:
-            return Details(missing=missing)
-        found = ledger.errors(self._batch_id)
-        groups = tuple(found.errors)
-        return Details(groups[:GROUPS], len(groups[GROUPS:]), found.cursor is not None, missing)
+        errors = ledger.errors(self._batch_id) if batch.failed or batch.held else Errors(())
+        return Details(errors, missing)
 
     def _diagnose(self, above: Heading, now: int, every: int) -> None:
         if not self._in_trouble(above, now):

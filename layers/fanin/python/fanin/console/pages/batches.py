@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from fanin.console.actions.action import ConsoleAction
 from fanin.console.actions.batches import CANCEL
 from fanin.console.actions.failures import REDRIVE
 from fanin.console.pages.progress import Row, rows_of
@@ -111,18 +110,22 @@ class BatchQuery:
             place,
         )
 
+    @property
+    def in_state(self) -> bool:
+        """Whether it goes through the batches of a state."""
+        return _in_state(self.search)
+
     def address(self, **other: object) -> dict[str, object]:
         """The parameters of the address of this list, or of one that differs in some."""
-        order = None if self.down else "up"
-        asked: dict[str, object] = {
+        return {
             "state": self.state,
             "search": self.search,
             "kind": None if self.place.kind else self.kind,
             "sort": self.sort,
-            "order": order,
+            "order": None if self.down else "up",
             "size": None if self.size == SIZES[0] else self.size,
+            **other,
         }
-        return {**asked, **other}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ def listing(console: Console, query: BatchQuery) -> BatchList:
             return batch.metadata.get(name) == value
         return not searched or batch.user_key.startswith(query.search[:-1])
 
-    searched = _in_state(query.search)
+    searched = query.in_state
     user_key = None if searched else query.search or None
     narrow = searched or query.kind is not None
     found: list[Batch] = []
@@ -196,11 +199,6 @@ def _names_batch(console: Console, text: str) -> bool:
     return not console.fanin.ledger.list(None, user_key=text, limit=1).batches
 
 
-def _offered(shown: BatchList) -> tuple[ConsoleAction[Batch], ...]:
-    """The actions that are possible for some batch of a page."""
-    return tuple(one for one in BULK if any(not one.why_not(row.batch) for row in shown.rows))
-
-
 def routes(place: BatchSection) -> tuple[Route, Route]:
     """The routes of a list of batches: its pages, and what changes in them."""
 
@@ -208,19 +206,18 @@ def routes(place: BatchSection) -> tuple[Route, Route]:
         console = console_of(request)
         query = BatchQuery.of(request.query_params, place)
         shown = listing(console, query)
+        actions = BULK if console.options.write and place is BATCHES else ()
         values = {
             "here": place.name,
             "query": query,
-            "bulk": _offered(shown) if console.options.write and place is BATCHES else (),
+            "bulk": [one for one in actions if any(not one.why_not(row.batch) for row in shown.rows)],
             "states": tuple(State),
-            "in_state": _in_state(query.search),
             "kinds": tuple(Kind),
             "looked_at": LOOKED_AT,
         }
         facts = tuple((row.batch.batch_id, row.batch.state, row.batch.items, row.done) for row in shown.rows)
-        return LivePage(
-            "batches.html", {"batches": (place.parts, "listing", shown, query)}, facts, values=values
-        )
+        parts = {"batches": (place.parts, "listing", shown, query)}
+        return LivePage("batches.html", parts, facts, values=values)
 
     def page(request: Request) -> Response:
         console, search = console_of(request), BatchQuery.of(request.query_params, place).search

@@ -1,7 +1,7 @@
 """What has happened to a batch, in order of time; and the event that tells of its end."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +16,7 @@ from fanin.console.actions.words import state_of
 from fanin.console.pages.excerpts import download, excerpt
 from fanin.console.pages.heading import Asked, Heading, tab_route
 from fanin.domain.batch import Kind, OnDeadline, State
-from fanin.domain.redrives import Redriving
+from fanin.domain.redrives import Redriving, Redrivings
 
 REDRIVES: Final = 50
 """Redrives that the page shows."""
@@ -46,7 +46,7 @@ class EventRow(NamedTuple):
     ahead: bool = False
 
 
-def timeline(above: Heading, redrives: tuple[Redriving, ...]) -> list[EventRow]:
+def timeline(above: Heading, redrives: Sequence[Redriving]) -> list[EventRow]:
     """What has happened to a batch as far as its row and its redrives say, and what will."""
     found = [*_past(above), *map(_redrive, redrives), *_ahead(above)]
     return sorted(found, key=lambda one: (one.ahead, one.at))
@@ -54,7 +54,8 @@ def timeline(above: Heading, redrives: tuple[Redriving, ...]) -> list[EventRow]:
 
 def _past(above: Heading) -> Iterator[EventRow]:
     batch = above.batch
-    yield EventRow(batch.created_at, "Opened", batch_id=batch.retry_of, detail=_retry(batch.retry_of))
+    retry = "to redo the failed items of batch" if batch.retry_of is not None else ""
+    yield EventRow(batch.created_at, "Opened", retry, batch.retry_of)
     if batch.closed_at is not None:
         yield EventRow(batch.closed_at, "Closed", f"with {batch.items:,} items")
     if batch.failing_at is not None:
@@ -65,21 +66,13 @@ def _past(above: Heading) -> Iterator[EventRow]:
     if batch.deadline is not None and batch.ended_at is not None and batch.deadline <= batch.ended_at:
         yield EventRow(batch.deadline, "Deadline", kind="warn")
     if above.stalled_at is not None:
-        yield EventRow(
-            above.stalled_at,
-            "Stalled",
-            f"no activity for {batch.stall_after:,} s; Batch Stalled is sent once for each stall",
-            kind="warn",
-        )
+        quiet = f"no activity for {batch.stall_after:,} s; Batch Stalled is sent once for each stall"
+        yield EventRow(above.stalled_at, "Stalled", quiet, kind="warn")
     if batch.ended_at is not None:
         detail = "with items missing" if batch.partial else f"because of {batch.cause}" if batch.cause else ""
         well = batch.state is State.COMPLETE and not batch.partial
         kind = "bad" if not well else "warn" if batch.failed else "good"
         yield EventRow(batch.ended_at, f"Ended: {state_of(batch)}", detail, kind=kind)
-
-
-def _retry(retry_of: int | None) -> str:
-    return "to redo the failed items of batch" if retry_of is not None else ""
 
 
 def _redrive(one: Redriving) -> EventRow:
@@ -93,12 +86,10 @@ def _ahead(above: Heading) -> Iterator[EventRow]:
     batch = above.batch
     if not batch.state.terminal:
         if batch.deadline is not None:
-            then = (
-                "completes, with what is missing" if batch.on_deadline is OnDeadline.COMPLETE else "times out"
-            )
+            completes = batch.on_deadline is OnDeadline.COMPLETE
+            then = "the batch completes, with what is missing" if completes else "the batch times out"
             late = batch.deadline <= above.at
-            kind = "warn" if late else ""
-            yield EventRow(batch.deadline, "Deadline", f"the batch {then}", kind=kind, ahead=not late)
+            yield EventRow(batch.deadline, "Deadline", then, kind="warn" if late else "", ahead=not late)
         if above.orphaned_at is not None:
             yield EventRow(above.orphaned_at, "Orphaned", "if nothing happens until then", ahead=True)
     yield EventRow(above.removed_at, "Forgotten", "the batch reads as gone from then on", ahead=True)
@@ -118,16 +109,13 @@ def _written(event: Event) -> str:
 
 
 def events(asked: Asked) -> Mapping[str, Any]:
-    above = asked.heading
-    redrives: tuple[Redriving, ...] = ()
-    more = False
+    found = Redrivings(())
     if asked.batch.kind is Kind.BATCH:
-        page = asked.console.fanin.redrives.redrives(asked.batch_id, limit=REDRIVES)
-        redrives, more = tuple(page.redrives), page.cursor is not None
+        found = asked.console.fanin.redrives.redrives(asked.batch_id, limit=REDRIVES)
     event = end_of(asked)
     return {
-        "moments": timeline(above, redrives),
-        "more": more,
+        "moments": timeline(asked.heading, found.redrives),
+        "more": found.cursor is not None,
         "event": event,
         "detail": event and excerpt(_written(event), DETAIL),
         "special": asked.batch.kind in SPECIAL,

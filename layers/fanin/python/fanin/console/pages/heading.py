@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, ClassVar, Final
 
 from starlette.requests import Request
@@ -23,35 +22,11 @@ COUNTED: Final = 8_192
 """Items of a batch that are counted, which reads at most 131 words; of a larger one, bounds are read."""
 
 
-TABS: Final = {
-    "": "Batch",
-    "picture": "Picture",
-    "failures": "Failures",
-    "missing": "Missing",
-    "results": "Results",
-    "why": "Why",
-    "targets": "Targets",
-    "redrives": "Redrives",
-    "children": "Children",
-    "events": "Events",
-    "cost": "Cost",
-}
-"""The pages of a batch: last segment of the address, and text of the link."""
-
-
-_MOVING: Final = attrgetter(
-    *(
-        "state",
-        "items",
-        "failed",
-        "failed_more",
-        "held",
-        "may_hold_more",
-        "partial",
-        "totals_exact",
-        "deadline",
-    )
+TABS: Final = (
+    *("", "picture", "failures", "missing", "results", "why"),
+    *("targets", "redrives", "children", "events", "cost"),
 )
+"""The pages of a batch: last segment of the address, and text of the link; the first is the batch itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +46,7 @@ class Heading:
     retried_by: tuple[int, ...] = ()
     retried_more: bool = False
     cost: Estimate | None = None
-    tabs: ClassVar[Mapping[str, str]] = TABS
+    tabs: ClassVar[tuple[str, ...]] = TABS
 
     @property
     def batch(self) -> Batch:
@@ -120,8 +95,19 @@ class Heading:
     @property
     def figures(self) -> tuple[object, ...]:
         """What moves while a batch is worked on, without times."""
-        totals = tuple(self.batch.totals.items())
-        return (*_MOVING(self.batch), self.row.done, self.row.exact, totals)
+        batch, row = self.batch, self.row
+        failures = (batch.failed, batch.failed_more, batch.held, batch.may_hold_more)
+        totals = (tuple(batch.totals.items()), batch.totals_exact)
+        return (
+            batch.state,
+            batch.items,
+            row.done,
+            row.exact,
+            *failures,
+            batch.partial,
+            *totals,
+            batch.deadline,
+        )
 
     @property
     def exact(self) -> bool:
@@ -217,13 +203,7 @@ class Asked:
 
 def above(heading: Heading, tab: str) -> dict[str, Any]:
     """What all pages of a batch show."""
-    return {
-        "here": "batches",
-        "heading": heading,
-        "batch": heading.batch,
-        "tab": tab,
-        "tab_text": TABS[tab] if tab else "",
-    }
+    return {"here": "batches", "heading": heading, "batch": heading.batch, "tab": tab}
 
 
 def tab_route(

@@ -15,7 +15,7 @@ from fanin.console.state import Console, LivePage, console_of, live_route
 from fanin.domain import reports
 from fanin.domain.batch import LIVE, Kind, State
 from fanin.domain.buffer import Level
-from fanin.domain.reports import Attention, BatchCounts
+from fanin.domain.reports import Attention
 
 LOOKED_AT: Final = 100
 """Live batches of each state among which those that are shown are found."""
@@ -67,7 +67,7 @@ class Counter:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._found: BatchCounts | None = None
+        self._found: Mapping[State, tuple[int, bool]] = {}
         self._at = 0
 
     def read(self, *, fresh: bool) -> Mapping[State, tuple[int, bool]]:
@@ -77,10 +77,11 @@ class Counter:
             fresh: whether somebody has asked for the page just now, and gets what is true now.
         """
         now = self._console.now()
-        if fresh or self._found is None or now - self._at >= COUNT_EVERY_MS:
-            self._found, self._at = self._console.fanin.ledger.counts(), now
-        found = self._found
-        return {state: (found.states.get(state, 0), state in found.at_least) for state in State}
+        if fresh or now - self._at >= COUNT_EVERY_MS:
+            found = self._console.fanin.ledger.counts()
+            self._found = {state: (found.states.get(state, 0), state in found.at_least) for state in State}
+            self._at = now
+        return self._found
 
 
 def overview(console: Console, *, fresh: bool = True) -> Overview:
