@@ -60,20 +60,17 @@ def console(
         The application; ``state.console`` has what its pages share.
     """
     options = options or Options()
+    root = options.root
     shared = Console(fanin, options, now=now or SystemClock().now)
     served: list[BaseRoute] = [*ROUTES, Mount("/static", _Static(directory=HERE / "static"))]
     app = Starlette(
-        routes=_below(options.root, served) if options.root else served,
+        # The path is the first page itself: API Gateway has no route with a slash.
+        routes=[Route(root, overview.home), Mount(root, routes=served)] if root else served,
         middleware=[Middleware(Guard, options=options, sessions=shared.sessions)],
         exception_handlers=dict.fromkeys((FaninError, HTTPException, Exception), _not_shown),
     )
     app.state.console = shared
     return app
-
-
-def _below(root: str, served: list[BaseRoute]) -> list[BaseRoute]:
-    """The routes below a path, which is the first page itself: API Gateway has no route with a slash."""
-    return [Route(root, overview.home), Mount(root, routes=served)]
 
 
 class _Static(StaticFiles):

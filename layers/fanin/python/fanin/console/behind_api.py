@@ -31,8 +31,7 @@ COOKIE: Final = "__Host-fanin"
 
 def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Answer a request that API Gateway hands over."""
-    answer: dict[str, Any] = _served()(event, context)
-    return answer
+    return _served()(event, context)
 
 
 @cache

@@ -7,7 +7,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -34,12 +34,6 @@ A = TypeVar("A")
 T = TypeVar("T")
 CALLS: Final = 8
 """Calls of fanin that one console makes at a time for pages that need several."""
-
-
-class Unreadable(NamedTuple):
-    """What is shown in place of something that cannot be read."""
-
-    why: str
 
 
 Part: TypeAlias = tuple[str, str, *tuple[Any, ...]]
@@ -92,13 +86,13 @@ class Console:
         self.calls: Executor = ThreadPoolExecutor(CALLS, thread_name_prefix="fanin-console")
         self.templates = Templates(options, now)
 
-    def each(self, read: Callable[[A], T], things: Iterable[A]) -> list[T | Unreadable]:
-        """Read each of some things, several at a time. One that cannot be read hides none of the others.
+    def each(self, read: Callable[[A], T], things: Iterable[A]) -> list[tuple[A, T]]:
+        """Read each of some things, several at a time. One that cannot be read is left out, and no other.
 
         Raises:
             FaninError: the service is overloaded or cannot be reached; that says nothing about a thing.
         """
-        return list(self.calls.map(partial(_readable, read), things))
+        return [one for one in self.calls.map(partial(_readable, read), things) if one is not None]
 
     def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
         """What pages keep from one read to the next; made now if there is none."""
@@ -161,19 +155,14 @@ class Console:
         values = {"live": "" if shown.over else live, "part": part, **shown.values}
         return self.page(request, shown.template, **values)
 
-    def view(self, shown: LivePage) -> View:
-        """The parts of a page."""
-        fragments = {name: self.templates.macro(*part) for name, part in shown.parts.items()}
-        return View(fragments, shown.facts, shown.over)
 
-
-def _readable(read: Callable[[A], T], thing: A) -> T | Unreadable:
+def _readable(read: Callable[[A], T], thing: A) -> tuple[A, T] | None:
     try:
-        return read(thing)
+        return thing, read(thing)
     except Exception as error:  # whatever is wrong with one, the others are shown
         if isinstance(error, FaninError) and error.retryable:
             raise
-        return Unreadable(f"{type(error).__name__}: {error}")
+        return None
 
 
 def console_of(request: Request) -> Console:
@@ -192,8 +181,13 @@ def live_route(path: str, read: Callable[[Request], LivePage]) -> Route:
 
     def live(request: Request) -> Response:
         console = console_of(request)
-        last = request.headers.get(ID, "")
-        return events(lambda: console.view(read(request)), last=last, soonest=console.options.every)
+
+        def view() -> View:
+            shown = read(request)
+            html = {name: console.templates.macro(*part) for name, part in shown.parts.items()}
+            return View(html, shown.facts, shown.over)
+
+        return events(view, last=request.headers.get(ID, ""), soonest=console.options.every)
 
     return Route(f"/live{path}", live)
 

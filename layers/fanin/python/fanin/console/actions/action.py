@@ -4,12 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Generic, TypeAlias, TypeVar
+from itertools import islice
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from starlette.datastructures import ImmutableMultiDict
 
 from fanin.app.api import Fanin
-from fanin.domain.paging import Page
+from fanin.domain import paging
 from fanin.errors import FaninError
 
 T = TypeVar("T")
@@ -175,25 +176,27 @@ TIME_MS: Final = 15_000
 """After how long it makes no further call: an answer of API Gateway has 29 seconds."""
 
 
-Found = TypeVar("Found", bound=Page)
+Found = TypeVar("Found", bound=paging.Page)
 U = TypeVar("U")
 
 
 def in_time(now: Callable[[], int], things: Iterable[U]) -> Iterator[U]:
     """As many of some things as one press has time for, and the first of them in any case."""
     until = now() + TIME_MS
-    for at, thing in enumerate(things):
-        if at and now() >= until:
-            return
+    for thing in things:
         yield thing
+        if now() >= until:
+            return
 
 
-def pages(now: Callable[[], int]) -> Iterator[int]:
-    """Count the pages that one press may read, from 0."""
-    return in_time(now, range(PAGES))
+def pages(press: Press, listing: Callable[..., Found], *which: Any, **options: Any) -> Iterator[Found]:
+    """The pages of a listing that one press may read."""
+    return in_time(press.now, islice(paging.pages(listing, *which, **options), PAGES))
 
 
-def go_through(press: Press, call: Callable[[str | None], Found]) -> tuple[list[Found], str | None, str]:
+def go_through(
+    press: Press, call: Callable[..., Found], *which: Any, **options: Any
+) -> tuple[list[Found], str | None, str]:
     """Call page by page, from the cursor of the address on, as far as one press goes.
 
     Returns:
@@ -202,16 +205,13 @@ def go_through(press: Press, call: Callable[[str | None], Found]) -> tuple[list[
     Raises:
         FaninError: the first call has failed.
     """
-    cursor = press.text("cursor") or None
     found: list[Found] = []
-    for _ in pages(press.now):
-        try:
-            found.append(call(cursor))
-        except FaninError as error:
-            if not found:
-                raise
-            return found, cursor, f" Then: {error}"
-        cursor = found[-1].cursor
-        if cursor is None:
-            break
-    return found, cursor, ""
+    trouble = ""
+    try:
+        for page in pages(press, call, *which, cursor=press.text("cursor") or None, **options):
+            found.append(page)  # noqa: PERF402  an error keeps those before it
+    except FaninError as error:
+        if not found:
+            raise
+        trouble = f" Then: {error}"
+    return found, found[-1].cursor, trouble

@@ -1,7 +1,6 @@
 """Actions on a whole batch: close, cancel, change limits, verify, remove, and tell its targets again."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
 from fanin.client.conversions import milliseconds, seconds
@@ -116,8 +115,8 @@ class Verify(ConsoleAction[Batch]):
 
     def do(self, press: Press, batch: Batch) -> Effect:
         repair = press.text("repair") == "yes"
-        verify = partial(press.fanin.ledger.verify, batch.batch_id, repair=repair)
-        verdicts, cursor, trouble = action.go_through(press, lambda at: verify(cursor=at))
+        verify = press.fanin.ledger.verify
+        verdicts, cursor, trouble = action.go_through(press, verify, batch.batch_id, repair=repair)
         pending = sum(verdict.pending for verdict in verdicts)
         found = [one for verdict in verdicts for one in verdict.disagreements]
         unrepaired = sum(len(verdict.disagreements) for verdict in verdicts if not verdict.repaired)

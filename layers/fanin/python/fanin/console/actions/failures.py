@@ -2,27 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from typing import Final
 from urllib.parse import quote, unquote
 
 from starlette.datastructures import ImmutableMultiDict
 
-from fanin.console.actions.action import (
-    AGAIN,
-    FINAL,
-    ConsoleAction,
-    Effect,
-    EffectKind,
-    Field,
-    Press,
-    Question,
-    Segments,
-    done,
-    go_through,
-    nothing,
-    pages,
-)
+from fanin.console.actions import action
+from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Field, Press, Question, Segments
 from fanin.console.actions.words import are, state_of, was
 from fanin.domain.batch import Batch, Kind, Mode
 from fanin.domain.limits import MAX_CHANNEL, MAX_PAGE, counted
@@ -244,37 +230,34 @@ class ReleaseItems(ConsoleAction[Batch]):
             tuple(filter(None, says)),
             button,
             (("Held, of those that match", f"{least}{held:,}"),),
-            FINAL if button else "",
+            action.FINAL if button else "",
             narrowing=fields_of(chosen),
             address=address_of(chosen),
         )
 
     def do(self, press: Press, batch: Batch) -> Effect:
         chosen = selection_of(press.asked)
-        release = partial(press.fanin.ledger.release, batch.batch_id, chosen)
-        found, cursor, trouble = go_through(press, lambda at: release(cursor=at))
+        release = press.fanin.ledger.release
+        found, cursor, trouble = action.go_through(press, release, batch.batch_id, chosen)
         released = sum(page.released for page in found)
         given_up = f"{counted(released, 'held item')} given up"
         if cursor is not None:
             rest = {**address_of(chosen), "cursor": cursor}
             says = f"{given_up} so far. {trouble.strip()}".strip()
-            return Effect(EffectKind.PARTLY, says, {"released": released}, again=AGAIN, address=rest)
+            return Effect(EffectKind.PARTLY, says, {"released": released}, again=action.AGAIN, address=rest)
         ended = f"The batch is {state_of(found[-1].batch)}."
         if not released:
-            return nothing(f"Nothing was given up: no held item matches. {ended}", released=released)
-        return done(f"{given_up}. {ended}", released=released)
+            return action.nothing(f"Nothing was given up: no held item matches. {ended}", released=released)
+        return action.done(f"{given_up}. {ended}", released=released)
 
 
 def _held(press: Press, batch_id: int, chosen: Selection) -> tuple[int, bool]:
     """How many held items a selection has, and whether all failures were looked at."""
     held, cursor = 0, None
-    for _ in pages(press.now):
-        page = press.fanin.ledger.failures(batch_id, cursor=cursor, limit=MAX_PAGE)
+    for page in action.pages(press, press.fanin.ledger.failures, batch_id, limit=MAX_PAGE):
         held += sum(one.held and chosen.takes(one.ordinal, one.reason) for one in page.failures)
         cursor = page.cursor
-        if cursor is None:
-            return held, True
-    return held, False
+    return held, cursor is None
 
 
 REDRIVE: Final = RedriveFailures()

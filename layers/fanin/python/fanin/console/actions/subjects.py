@@ -6,17 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from fanin.app.api import Fanin
-from fanin.console.actions import batches
-from fanin.console.actions.action import (
-    ConsoleAction,
-    Effect,
-    Field,
-    Press,
-    Question,
-    Segments,
-    done,
-    nothing,
-)
+from fanin.console.actions import action, batches
+from fanin.console.actions.action import ConsoleAction, Effect, Field, Press, Question, Segments
 from fanin.console.actions.words import are
 from fanin.domain.buffer import Level
 from fanin.domain.directory import Policy, Registration, Route
@@ -55,13 +46,13 @@ class Limit(ConsoleAction[Level]):
             raise InvalidRequest(f"a limit is a whole number from 1 to {MAX_LIMIT:,}, not {typed[:32]!r}")
         limit = int(typed)
         if limit == before.limit:
-            return nothing(f"Nothing was done: the limit is {limit:,} already.", limit=limit)
+            return action.nothing(f"Nothing was done: the limit is {limit:,} already.", limit=limit)
         # With its queue: a buffer that was deleted in between is not made anew.
         after = press.fanin.buffers.define(before.name, limit, queue=before.queue)
         says = f"The limit was {before.limit:,}, and is {after.limit:,}."
         if level.pending:
             says += f" {counted(level.pending, 'payload')} in it {are(level.pending)} to be done first."
-        return done(says, limit_before=before.limit, limit=after.limit, pending=level.pending)
+        return action.done(says, limit_before=before.limit, limit=after.limit, pending=level.pending)
 
 
 class DeleteRoute(ConsoleAction[Route]):
@@ -82,8 +73,8 @@ class DeleteRoute(ConsoleAction[Route]):
 
     def do(self, press: Press, route: Route) -> Effect:
         if not press.fanin.routing.delete(route.name):
-            return nothing(f"Nothing was done: {route.name} was deleted before.", gone=True)
-        return done(f"The route {route.name} is deleted.", gone=True, deleted=True)
+            return action.nothing(f"Nothing was done: {route.name} was deleted before.", gone=True)
+        return action.done(f"The route {route.name} is deleted.", gone=True, deleted=True)
 
 
 class Deregister(ConsoleAction[Registration]):
@@ -103,8 +94,8 @@ class Deregister(ConsoleAction[Registration]):
 
     def do(self, press: Press, one: Registration) -> Effect:
         if not press.fanin.directory.deregister(one.topic, one.name):
-            return nothing(f"Nothing was done: {one.name} was not registered.", gone=True)
-        return done(f"{one.name} is deregistered from {one.topic}.", gone=True, deleted=True)
+            return action.nothing(f"Nothing was done: {one.name} was not registered.", gone=True)
+        return action.done(f"{one.name} is deregistered from {one.topic}.", gone=True, deleted=True)
 
 
 T = TypeVar("T")

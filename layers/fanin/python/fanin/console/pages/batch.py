@@ -64,7 +64,7 @@ class ShownBatch:
         samples: its progress, as far as this console has watched.
         details: failures and missing ranges.
         diagnosis: why it is not finished; None if it was not asked.
-        diagnosed_at: when that was asked, ms.
+        diagnosed_at: when that was asked last, ms.
         over: whether the batch has ended, and nothing here will change.
     """
 
@@ -72,9 +72,9 @@ class ShownBatch:
     picture: picture.ShownPicture
     samples: tuple[Sample, ...]
     details: Details
-    diagnosis: Diagnosis | None = None
-    diagnosed_at: int | None = None
-    over: bool = False
+    diagnosis: Diagnosis | None
+    diagnosed_at: int
+    over: bool
 
     @property
     def plot(self) -> Plot | None:
@@ -125,9 +125,8 @@ class Reader:
             self._diagnose(above, now, DETAILS_EVERY_MS if fresh else WHY_EVERY_MS)
             samples = tuple(self._console.samples.of(self._batch_id))
             over = ended and (above.exact or now - (above.batch.ended_at or now) > SETTLED_MS)
-            at = None if self._diagnosis is None else self._diagnosed_at
             drawn = picture.shown(self._console, self._batch_id)
-            return ShownBatch(above, drawn, samples, self._details, self._diagnosis, at, over)
+            return ShownBatch(above, drawn, samples, self._details, self._diagnosis, self._diagnosed_at, over)
 
     def _read_details(self, above: Heading) -> Details:
         ledger, batch = self._console.fanin.ledger, above.batch

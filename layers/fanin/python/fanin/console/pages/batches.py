@@ -38,9 +38,8 @@ class BatchSection:
     """Where batches are listed, and which.
 
     Attributes:
-        name: first segment of its address, which the navigation shows as chosen.
-        title: its heading.
-        parts: template whose macro ``listing`` shows a page of it.
+        name: first segment of its address, which the navigation shows as chosen, and its heading. The macro
+            ``listing`` of the template of its parts shows a page of it.
         kind: only batches of this kind; None for all kinds.
         state: of the batches that are shown unless another is asked for.
         command: makes the first one, for lists that are empty.
@@ -48,15 +47,13 @@ class BatchSection:
     """
 
     name: str
-    title: str
-    parts: str
     kind: Kind | None = None
     state: State = State.OPEN
     command: str = ""
     sizes: tuple[int, ...] = SIZES
 
 
-BATCHES: Final = BatchSection("batches", "Batches", "batches_parts.html", command="fanin open")
+BATCHES: Final = BatchSection("batches", command="fanin open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +213,7 @@ def routes(place: BatchSection) -> tuple[Route, Route]:
             "looked_at": LOOKED_AT,
         }
         facts = tuple((row.batch.batch_id, row.batch.state, row.batch.items, row.done) for row in shown.rows)
-        parts = {"batches": (place.parts, "listing", shown, query)}
+        parts = {"batches": (f"{place.name}_parts.html", "listing", shown, query)}
         return LivePage("batches.html", parts, facts, values=values)
 
     def page(request: Request) -> Response:

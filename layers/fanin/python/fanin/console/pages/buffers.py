@@ -7,7 +7,7 @@ from typing import Final
 from starlette.requests import Request
 
 from fanin import names
-from fanin.console.state import Console, LivePage, Unreadable, console_of, cursor_in, live_routes
+from fanin.console.state import Console, LivePage, console_of, cursor_in, live_routes
 from fanin.domain.buffer import Level
 from fanin.errors import GONE, BufferNotFound
 
@@ -28,9 +28,9 @@ def listing(
     """
     page = console.fanin.buffers.list(cursor=cursor, limit=limit)
     listed = [buffer.name for buffer in page.buffers]
-    found = console.each(partial(_level, console), listed)
-    bad = (name for name, level in zip(listed, found, strict=True) if isinstance(level, Unreadable))
-    levels = tuple(level for level in found if isinstance(level, Level))
+    found = dict(console.each(partial(_level, console), listed))
+    bad = (name for name in listed if name not in found)
+    levels = tuple(level for level in found.values() if level is not None)
     return levels, (*page.unreadable, *bad), page.cursor
 
 

@@ -22,7 +22,7 @@ from fanin.console.actions.words import are
 from fanin.console.pages.actions import BROKEN, Asked, act, around, routes_of
 from fanin.console.pages.batches import BATCHES, BULK, SIZES, BatchList, BatchQuery, listing
 from fanin.console.pages.progress import Row
-from fanin.console.state import CALLS, Console, Unreadable, console_of
+from fanin.console.state import CALLS, Console, console_of
 from fanin.domain.batch import Batch
 from fanin.domain.ids import parse_batch_id
 from fanin.domain.limits import at_most, counted
@@ -81,7 +81,7 @@ def _affected(console: Console, bulk: Bulk, rows: Sequence[Row]) -> list[Affecte
     found: list[Affected] = []
     for at in in_time(console.now, range(0, len(rows), CALLS)):
         answers = console.each(partial(bulk.affects, console), rows[at : at + CALLS])
-        found += [one for one in answers if not isinstance(one, Unreadable)]
+        found += [affected for _, affected in answers]
     return found
 
 

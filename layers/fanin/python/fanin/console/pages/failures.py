@@ -13,7 +13,7 @@ from fanin.console.pages.heading import Asked, tab_route
 from fanin.console.rendering import error_key
 from fanin.console.state import natural
 from fanin.domain.failures import MessageAttribute
-from fanin.domain.reports import ErrorGroup, FailedItem
+from fanin.domain.reports import FailedItem
 from fanin.errors import FailureNotFound
 
 ROWS: Final = 30
@@ -60,30 +60,6 @@ class FailureRows:
     looked_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Errors of one part of the failures.
-
-    Attributes:
-        errors: the most frequent first.
-        skipped: how many more frequent ones were left out.
-        left: how many less frequent ones follow.
-        part: cursor of this part; None for the first.
-        next_part: cursor of the next; None at the end.
-    """
-
-    errors: tuple[ErrorGroup, ...]
-    skipped: int
-    left: int
-    part: str | None
-    next_part: str | None
-
-    @property
-    def whole(self) -> bool:
-        """Whether these are the errors of all failures."""
-        return self.part is None and self.next_part is None
-
-
 def listing(asked: Asked, at: At, error: str | None) -> FailureRows:
     """Read one page of failures, of all or of those of one error."""
     found: list[FailedItem] = []
@@ -95,19 +71,10 @@ def listing(asked: Asked, at: At, error: str | None) -> FailureRows:
         found += [failure for failure in left if error is None or error_key(failure.error) == error]
         if len(found) > ROWS:
             return FailureRows(tuple(found[:ROWS]), At(at.cursor, found[ROWS - 1].ordinal), looked_at)
-        if page.cursor is None:
-            return FailureRows(tuple(found), None, looked_at)
         at = At(page.cursor)
-        if len(found) == ROWS:
+        if page.cursor is None or len(found) == ROWS:
             break
-    return FailureRows(tuple(found), at, looked_at)
-
-
-def groups(asked: Asked, part: str | None, skip: int) -> Groups:
-    """Read the errors of one part of the failures, but for the so many most frequent ones."""
-    found = asked.ledger.errors(asked.batch_id, cursor=part)
-    shown = tuple(found.errors[skip : skip + GROUPS])
-    return Groups(shown, skip, max(0, len(found.errors) - skip - len(shown)), part, found.cursor)
+    return FailureRows(tuple(found), None if at.cursor is None else at, looked_at)
 
 
 def attributes(of: Mapping[str, MessageAttribute]) -> list[tuple[str, str, Excerpt]]:
@@ -121,11 +88,17 @@ def failures(asked: Asked) -> Mapping[str, Any]:
     error = query.get("error") or None
     after = natural("after", query.get("after"))
     at = At(asked.cursor, NOTHING if after is None else after)
-    found = groups(asked, query.get("part") or None, natural("skip", query.get("skip")) or 0)
+    part, skip = query.get("part") or None, natural("skip", query.get("skip")) or 0
+    errors = asked.ledger.errors(asked.batch_id, cursor=part)
+    groups, left = errors.errors[skip : skip + GROUPS], errors.errors[skip + GROUPS :]
     shown = listing(asked, at, error)
-    texts = [*(one.error for one in shown.failures), *(one.error for one in found.errors)]
+    texts = [*(one.error for one in shown.failures), *(one.error for one in groups)]
     return {
-        "groups": found,
+        "groups": groups,
+        "skipped": skip,
+        "left": len(left),
+        "part": part,
+        "next_part": errors.cursor,
         "listing": shown,
         "error": error,
         "named": next((text for text in texts if error_key(text) == error), None),

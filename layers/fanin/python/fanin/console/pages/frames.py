@@ -12,9 +12,7 @@ from fanin.console.state import LivePage, console_of, cursor_in, id_in, live_rou
 from fanin.domain.batch import Kind, State
 from fanin.domain.frames import Frame
 
-FRAMES: Final = BatchSection(
-    "frames", "Frames", "frames_parts.html", Kind.FRAME, State.CLOSED, "fanin frame open ENVELOPES", SIZES[:2]
-)
+FRAMES: Final = BatchSection("frames", Kind.FRAME, State.CLOSED, "fanin frame open ENVELOPES", SIZES[:2])
 SHOWN: Final = 100
 """Ranges of missing envelopes of a page."""
 LISTED_LIVE: Final = 6_400
@@ -40,10 +38,6 @@ class ShownFrame:
         """Whether its missing envelopes are listed once, when the page is loaded."""
         return self.frame.size > LISTED_LIVE
 
-    @property
-    def over(self) -> bool:
-        return self.frame.state.terminal and self.row.batch.state.terminal
-
 
 def frame(request: Request, *, watched: bool = False) -> LivePage:
     """Read the page: two calls, or one if a large frame is watched."""
@@ -59,7 +53,7 @@ def frame(request: Request, *, watched: bool = False) -> LivePage:
         "frame.html",
         {part: ("frames_parts.html", part, shown) for part in parts},
         (found.state, found.missing, row.done, row.batch.failed),
-        shown.over,
+        row.batch.state.terminal,
         {"here": "frames", "shown": shown},
     )
 

@@ -18,13 +18,7 @@ from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import FailedRecipient, GatheredReply, MissingRecipient, Scattered
 
 SCATTERS: Final = BatchSection(
-    "scatters",
-    "Scatters",
-    "scatters_parts.html",
-    Kind.SCATTER,
-    State.CLOSED,
-    "fanin scatter start BODY --topic TOPIC",
-    SIZES[:2],
+    "scatters", Kind.SCATTER, State.CLOSED, "fanin scatter start BODY --topic TOPIC", SIZES[:2]
 )
 SHOWN: Final = 20
 """Recipients of a section of the page."""
