@@ -108,7 +108,8 @@ class Templates:
 
     def _asset(self, name: str) -> str:
         """The address of a static file; it changes with its content, so browsers may keep the file."""
-        return self.url("static", name, v=_version(name))
+        version = sha256((HERE / "static" / name).read_bytes()).hexdigest()[:12]
+        return self.url("static", name, v=version)
 
 
 def _straight(value: Any) -> Any:
@@ -184,7 +185,3 @@ def when(at: int | None) -> Markup:
 
 def _iso(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _version(name: str) -> str:
-    return sha256((HERE / "static" / name).read_bytes()).hexdigest()[:12]

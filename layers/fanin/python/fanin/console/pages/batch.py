@@ -17,7 +17,7 @@ from typing import Final
 from starlette.requests import Request
 
 from fanin.console.pages import picture
-from fanin.console.pages.heading import Asked, Heading, above, heading
+from fanin.console.pages.heading import Asked, Heading, heading, shown_above
 from fanin.console.pages.progress import Plot, plot
 from fanin.console.samples import Sample
 from fanin.console.state import Console, LivePage, Part, live_routes
@@ -163,16 +163,16 @@ def batch(request: Request, *, watched: bool = False) -> LivePage:
         ("batch", asked.batch_id), lambda: Reader(asked.console, asked.batch_id)
     )
     shown = reader.read(fresh=not watched)
-    above_it = shown.heading
+    above = shown.heading
     parts: dict[str, Part] = {
-        "heading": ("batch_heading.html", "figures", above_it),
-        "buttons": ("batch_heading.html", "buttons_of", above_it.batch),
-        "tabs": ("batch_heading.html", "tabs", above_it, ""),
-        "facts": ("batch_heading.html", "facts", above_it),
+        "heading": ("batch_heading.html", "figures", above),
+        "buttons": ("batch_heading.html", "buttons_of", above.batch),
+        "tabs": ("batch_heading.html", "tabs", above, ""),
+        "facts": ("batch_heading.html", "facts", above),
         **picture.parts_of(shown.picture),
         **{part: ("batch_parts.html", part, shown) for part in PARTS},
     }
-    values = {**above(above_it, ""), "shown": shown}
+    values = {**shown_above(above, ""), "shown": shown}
     return LivePage("batch.html", parts, shown.facts, shown.over, values)
 
 

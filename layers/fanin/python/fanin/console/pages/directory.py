@@ -132,13 +132,8 @@ POLICIES: Final[Mapping[Policy, str]] = {
 def routes(request: Request) -> Response:
     console = console_of(request)
     page = console.fanin.routing.page(cursor=cursor_in(request), limit=SHOWN_ROUTES)
-    return console.page(
-        request,
-        "routes.html",
-        here="routes",
-        page=page,
-        patterns=[json.dumps(one.pattern, ensure_ascii=False) for one in page.routes],
-    )
+    patterns = [json.dumps(one.pattern, ensure_ascii=False) for one in page.routes]
+    return console.page(request, "routes.html", here="routes", page=page, patterns=patterns)
 
 
 def route(request: Request) -> Response:

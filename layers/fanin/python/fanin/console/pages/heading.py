@@ -201,7 +201,7 @@ class Asked:
         return self.heading.batch
 
 
-def above(heading: Heading, tab: str) -> dict[str, Any]:
+def shown_above(heading: Heading, tab: str) -> dict[str, Any]:
     """What all pages of a batch show."""
     return {"here": "batches", "heading": heading, "batch": heading.batch, "tab": tab}
 
@@ -221,6 +221,8 @@ def tab_route(
     def page(request: Request) -> Response:
         asked = Asked(request)
         values = read(asked)
-        return asked.console.page(request, template or f"{tab}.html", **above(asked.heading, tab), **values)
+        return asked.console.page(
+            request, template or f"{tab}.html", **shown_above(asked.heading, tab), **values
+        )
 
     return Route(f"/batches/{{batch_id}}/{path or tab}", page)

@@ -118,14 +118,8 @@ def troubles(request: Request) -> Response:
     """The pages of what needs attention behind the first."""
     console = console_of(request)
     page = console.fanin.diagnostics.attention(cursor=request.query_params.get("cursor"), limit=PAGE)
-    return console.page(
-        request,
-        "attention.html",
-        here="overview",
-        found=_troubled(console, page),
-        troubles=_in_all(page),
-        cursor=page.cursor,
-    )
+    found = (_troubled(console, page), _in_all(page), page.cursor)
+    return console.page(request, "attention.html", here="overview", found=found)
 
 
 def first(request: Request, *, watched: bool = False) -> LivePage:

@@ -14,7 +14,7 @@ from typing import Final
 
 from starlette.requests import Request
 
-from fanin.console.pages.heading import Asked, Heading, above
+from fanin.console.pages.heading import Asked, Heading, shown_above
 from fanin.console.pages.progress import Row
 from fanin.console.rendering import day, number, percent
 from fanin.console.state import Console, LivePage, Part, live_routes, natural
@@ -328,7 +328,7 @@ def picture(request: Request) -> LivePage:
     level, number = (natural(name, asked.query.get(name)) for name in ("level", "number"))
     what = shown(asked.console, asked.batch_id, level, number or 0)
     # What the picture has read is enough for a heading: how far the whole batch is would take as much again.
-    values = above(Heading(Row(what.batch, None), asked.console.now()), "picture")
+    values = shown_above(Heading(Row(what.batch, None), asked.console.now()), "picture")
     over = what.batch.state.terminal
     return LivePage("picture.html", parts_of(what), what.facts, over, {**values, "shown": what})
 
