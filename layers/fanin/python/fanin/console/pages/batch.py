@@ -17,7 +17,7 @@ from typing import Final
 from starlette.requests import Request
 
 from fanin.console.pages import picture
-from fanin.console.pages.heading import Asked, Heading, heading, shown_above
+from fanin.console.pages.heading import BatchRequest, Heading, heading, shown_above
 from fanin.console.pages.progress import Plot, plot
 from fanin.console.samples import Sample
 from fanin.console.state import Console, LivePage, Part, live_routes
@@ -158,7 +158,7 @@ class Reader:
 
 def batch(request: Request, *, watched: bool = False) -> LivePage:
     """Read the page."""
-    asked = Asked(request)
+    asked = BatchRequest(request)
     reader = asked.console.remembered(
         ("batch", asked.batch_id), lambda: Reader(asked.console, asked.batch_id)
     )

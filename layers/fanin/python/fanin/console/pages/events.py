@@ -14,7 +14,7 @@ from fanin.app.ledger.announcing import end_event, fitted
 from fanin.app.ports.events import Event
 from fanin.console.actions.words import state_of
 from fanin.console.pages.excerpts import download, excerpt
-from fanin.console.pages.heading import Asked, Heading, tab_route
+from fanin.console.pages.heading import BatchRequest, Heading, tab_route
 from fanin.domain.batch import Kind, OnDeadline, State
 from fanin.domain.redrives import Redriving, Redrivings
 
@@ -95,7 +95,7 @@ def _ahead(above: Heading) -> Iterator[EventRow]:
     yield EventRow(above.removed_at, "Forgotten", "the batch reads as gone from then on", ahead=True)
 
 
-def end_of(asked: Asked) -> Event | None:
+def end_of(asked: BatchRequest) -> Event | None:
     """The event that told of the end of a batch, made again by the same rules; None if it has not ended."""
     if not asked.batch.state.terminal:
         return None
@@ -108,7 +108,7 @@ def _written(event: Event) -> str:
     return json.dumps(json.loads(event.body), indent=2, ensure_ascii=False)
 
 
-def events(asked: Asked) -> Mapping[str, Any]:
+def events(asked: BatchRequest) -> Mapping[str, Any]:
     found = Redrivings(())
     if asked.batch.kind is Kind.BATCH:
         found = asked.console.fanin.redrives.redrives(asked.batch_id, limit=REDRIVES)
@@ -124,7 +124,7 @@ def events(asked: Asked) -> Mapping[str, Any]:
 
 def detail(request: Request) -> Response:
     """The whole detail of the event of a batch's end, as a file."""
-    asked = Asked(request)
+    asked = BatchRequest(request)
     event = end_of(asked)
     if event is None:
         raise HTTPException(HTTPStatus.NOT_FOUND)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fanin.console.pages.excerpts import Excerpt, download, excerpt
-from fanin.console.pages.heading import Asked, tab_route
+from fanin.console.pages.heading import BatchRequest, tab_route
 from fanin.console.rendering import error_key
 from fanin.console.state import natural
 from fanin.domain.failures import MessageAttribute
@@ -60,7 +60,7 @@ class FailureRows:
     looked_at: int
 
 
-def listing(asked: Asked, at: At, error: str | None) -> FailureRows:
+def listing(asked: BatchRequest, at: At, error: str | None) -> FailureRows:
     """Read one page of failures, of all or of those of one error."""
     found: list[FailedItem] = []
     looked_at, limit = 0, ROWS if error is None else LOOKED_AT
@@ -83,7 +83,7 @@ def attributes(of: Mapping[str, MessageAttribute]) -> list[tuple[str, str, Excer
     return [(name, of[name].data_type, excerpt(text, VALUE)) for name, text in sorted(texts.items())]
 
 
-def failures(asked: Asked) -> Mapping[str, Any]:
+def failures(asked: BatchRequest) -> Mapping[str, Any]:
     query = asked.query
     error = query.get("error") or None
     after = natural("after", query.get("after"))
@@ -106,7 +106,7 @@ def failures(asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def failure(asked: Asked) -> Mapping[str, Any]:
+def failure(asked: BatchRequest) -> Mapping[str, Any]:
     found = asked.ledger.failure(asked.batch_id, asked.ordinal)
     message = found.message
     return {
@@ -119,7 +119,7 @@ def failure(asked: Asked) -> Mapping[str, Any]:
 
 def body(request: Request) -> Response:
     """The whole body of a failed item's message, as a file."""
-    asked = Asked(request)
+    asked = BatchRequest(request)
     batch_id, ordinal = asked.batch_id, asked.ordinal
     message = asked.ledger.failure(batch_id, ordinal).message
     if message is None:
@@ -131,7 +131,7 @@ REDRIVES: Final = 20
 """Redrives of a page."""
 
 
-def redrives(asked: Asked) -> Mapping[str, Any]:
+def redrives(asked: BatchRequest) -> Mapping[str, Any]:
     page = asked.console.fanin.redrives.redrives(asked.batch_id, cursor=asked.cursor, limit=REDRIVES)
     return {"page": page, "first_page": asked.cursor is None}
 

@@ -162,7 +162,7 @@ def _small(batch: Batch) -> bool:
     return batch.mode is Mode.EXACT and batch.items <= COUNTED
 
 
-class Asked:
+class BatchRequest:
     """A request for a page of one batch.
 
     Attributes:
@@ -207,7 +207,7 @@ def shown_above(heading: Heading, tab: str) -> dict[str, Any]:
 
 
 def tab_route(
-    tab: str, read: Callable[[Asked], Mapping[str, Any]], path: str = "", template: str = ""
+    tab: str, read: Callable[[BatchRequest], Mapping[str, Any]], path: str = "", template: str = ""
 ) -> Route:
     """The route of a page of a batch.
 
@@ -219,7 +219,7 @@ def tab_route(
     """
 
     def page(request: Request) -> Response:
-        asked = Asked(request)
+        asked = BatchRequest(request)
         values = read(asked)
         return asked.console.page(
             request, template or f"{tab}.html", **shown_above(asked.heading, tab), **values

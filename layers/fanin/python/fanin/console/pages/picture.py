@@ -14,7 +14,7 @@ from typing import Final
 
 from starlette.requests import Request
 
-from fanin.console.pages.heading import Asked, Heading, shown_above
+from fanin.console.pages.heading import BatchRequest, Heading, shown_above
 from fanin.console.pages.progress import Row
 from fanin.console.rendering import day, number, percent
 from fanin.console.state import Console, LivePage, Part, live_routes, natural
@@ -324,7 +324,7 @@ def parts_of(what: ShownPicture) -> dict[str, Part]:
 
 def picture(request: Request) -> LivePage:
     """Read the page of the node that the address names by its level, none for the root, and its number."""
-    asked = Asked(request)
+    asked = BatchRequest(request)
     level, number = (natural(name, asked.query.get(name)) for name in ("level", "number"))
     what = shown(asked.console, asked.batch_id, level, number or 0)
     # What the picture has read is enough for a heading: how far the whole batch is would take as much again.

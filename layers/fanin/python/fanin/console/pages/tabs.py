@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fanin.console.pages.excerpts import excerpt, excerpts, shown_json
-from fanin.console.pages.heading import Asked, tab_route
+from fanin.console.pages.heading import BatchRequest, tab_route
 from fanin.console.pages.progress import rows_of
 from fanin.domain.batch import Mode
 from fanin.domain.costs import BLOCK, failure_writes, spent
@@ -18,11 +18,11 @@ from fanin.domain.tree import Tree
 from fanin.errors import InvalidRequest
 
 
-def why(asked: Asked) -> Mapping[str, Any]:
+def why(asked: BatchRequest) -> Mapping[str, Any]:
     return {"diagnosis": asked.console.fanin.diagnostics.why(asked.batch_id)}
 
 
-def targets(asked: Asked) -> Mapping[str, Any]:
+def targets(asked: BatchRequest) -> Mapping[str, Any]:
     return {"targets": asked.ledger.targets(asked.batch_id).targets if asked.batch.targets else ()}
 
 
@@ -30,13 +30,13 @@ CHILDREN: Final = 50
 """Children of a page."""
 
 
-def children(asked: Asked) -> Mapping[str, Any]:
+def children(asked: BatchRequest) -> Mapping[str, Any]:
     page = asked.ledger.list(None, parent=asked.batch_id, cursor=asked.cursor, limit=CHILDREN)
     first = sorted(page.batches, key=lambda batch: batch.attention is None and not batch.failed)
     return {"rows": rows_of(asked.console, first), "cursor": page.cursor}
 
 
-def cost(asked: Asked) -> Mapping[str, Any]:
+def cost(asked: BatchRequest) -> Mapping[str, Any]:
     batch, so_far = asked.batch, asked.heading.cost
     exact = batch.mode is Mode.EXACT
     failed = batch.failed + batch.held
@@ -60,7 +60,7 @@ WHOLE: Final = 32 * 1024
 """Characters of a result that the page of its item shows."""
 
 
-def results(asked: Asked) -> Mapping[str, Any]:
+def results(asked: BatchRequest) -> Mapping[str, Any]:
     if not asked.batch.results:
         return {"rows": [], "cursor": None}
     page = asked.ledger.results(asked.batch_id, cursor=asked.cursor, limit=ROWS)
@@ -68,7 +68,7 @@ def results(asked: Asked) -> Mapping[str, Any]:
     return {"rows": list(zip(page.results, texts, strict=True)), "cursor": page.cursor}
 
 
-def item(asked: Asked) -> Mapping[str, Any]:
+def item(asked: BatchRequest) -> Mapping[str, Any]:
     batch_id, ordinal = asked.batch_id, asked.ordinal
     drawn = asked.ledger.picture(batch_id, level=0, number=ordinal // _TREE.width)
     found = next((one for one in drawn.items if one.ordinal == ordinal), None)
@@ -85,7 +85,7 @@ def item(asked: Asked) -> Mapping[str, Any]:
 
 def search(request: Request) -> Response:
     """Lead to the item of a key."""
-    asked = Asked(request)
+    asked = BatchRequest(request)
     found = asked.ledger.find_key(asked.batch_id, key_of_item=asked.query.get("key", ""))
     address = asked.console.templates.url("batches", asked.batch_id, "items", parse_item(found.item)[1])
     return RedirectResponse(address, 303)
@@ -95,7 +95,7 @@ RANGES: Final = 100
 """Ranges of a page."""
 
 
-def missing(asked: Asked) -> Mapping[str, Any]:
+def missing(asked: BatchRequest) -> Mapping[str, Any]:
     if asked.batch.mode is not Mode.EXACT:
         return {"missing": None}
     found = asked.ledger.missing(asked.batch_id, cursor=asked.cursor, limit=RANGES)
