@@ -232,7 +232,7 @@ def test_the_console_is_for_readers_and_its_buttons_for_those_who_may_press_them
     )
     for subject in SUBJECTS:
         path = "/".join(["POST/console", subject.place, *("x" for _ in subject.keys), "actions"])
-        for action in subject.actions.values():
+        for action in subject.actions:
             # Producers and consumers have calls of their own, and press no buttons.
             mine = group in route_of(action.operation).groups and group in CONSOLE
             assert allows(calls, f"{path}/{action.name}") == mine, action.name

@@ -51,7 +51,7 @@ class TestClose:
         # Given a batch that is cancelled between the read and the call
         batch, _ = makes.batch(5)
         makes.tracker.cancel(batch.batch_id)
-        outcome = batches._close(_press(person), batch)
+        outcome = batches.Close().do(_press(person), batch)
         assert outcome.says == "Nothing was done: the batch is cancelled by now."
 
     def test_a_frame_is_not_closed_by_hand(self, person, makes):
@@ -84,7 +84,7 @@ class TestCancel:
         person.look(path(batch.batch_id, "cancel"))
         makes.tracker.ack(items)
         assert "it is complete" in text_of(person.send(path(batch.batch_id, "cancel")))
-        outcome = batches._cancel(_press(person), batch)
+        outcome = batches.CANCEL.do(_press(person), batch)
         assert outcome.says == "Nothing was cancelled: the batch is complete by now."
         assert state(makes, batch.batch_id) is State.COMPLETE
 
@@ -122,9 +122,8 @@ class TestRemove:
         assert again.status_code == 410
         assert "Nothing was done: batch" in text_of(again)
         assert "Back to the batch" not in text_of(again)
-        assert (
-            batches._remove(_press(person), batch).says == "Nothing was done: the batch was removed before."
-        )
+        outcome = batches.Remove().do(_press(person), batch)
+        assert outcome.says == "Nothing was done: the batch was removed before."
 
     def test_a_live_batch_is_not_removed(self, person, makes):
         batch, _ = makes.batch(3)

@@ -12,13 +12,13 @@ from starlette.datastructures import ImmutableMultiDict
 
 from fanin import PutRoute, Register
 from fanin.console.actions import words
-from fanin.console.actions.action import PAGES, TIME_MS, EffectKind, Press, pages
+from fanin.console.actions.action import PAGES, TIME_MS, EffectKind, Press, in_time, pages
 from fanin.console.actions.log import KEPT, LOGGER, Log, LogEntry
 from fanin.console.actions.subjects import BATCH, BUFFER, REGISTRATION, ROUTE, SUBJECTS, offered
 from fanin.console.actions.words import facts_of, not_done, state_of
 from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
 from fanin.domain.directory import Policy
-from fanin.domain.reports import Progress
+from fanin.domain.reports import Errors, Progress
 from fanin.errors import BufferNotFound
 from fanin.wire.actions import Action, ActionOutcome, Caller, CallerKind
 from tests.unit.console.pressing import Person, buttons_of, text_of
@@ -216,8 +216,9 @@ def test_a_field_is_read_without_blanks_and_is_empty_if_it_was_not_sent(service)
     assert (press.text("queue"), press.text("limit")) == ("work", "")
 
 
-def test_it_is_bounded_in_pages():
-    assert list(pages(lambda: 0)) == list(range(PAGES))
+def test_it_is_bounded_in_pages(service):
+    press = Press(service.services, lambda: 0, ImmutableMultiDict())
+    assert len(list(pages(press, lambda cursor=None: Errors((), "more")))) == PAGES
 
 
 def test_it_is_bounded_in_time_but_reads_one_page_at_least():
@@ -225,7 +226,7 @@ def test_it_is_bounded_in_time_but_reads_one_page_at_least():
     for each, count in ((TIME_MS * 2, 1), (TIME_MS // 2, 2)):
         clock = [0]
         read = 0
-        for _ in pages(lambda clock=clock: clock[0]):
+        for _ in in_time(lambda clock=clock: clock[0], range(PAGES)):
             clock[0] += each
             read += 1
         assert read == count

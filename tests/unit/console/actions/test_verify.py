@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fanin.console.actions import batches as verify
 from fanin.console.actions.action import PAGES
+from fanin.console.actions.batches import Verify
 from fanin.domain.batch import Mode
 from fanin.domain.reports import Verdict
 from fanin.errors import Throttled
@@ -113,4 +113,4 @@ def test_a_first_page_that_fails_fails(service, makes):
 @pytest.mark.parametrize("mode", Mode)
 def test_an_estimated_batch_has_nothing_to_verify(makes, mode):
     batch, _ = makes.batch(1)
-    assert bool(verify.VERIFY.why_not(replace(batch, mode=mode))) is (mode is Mode.ESTIMATED)
+    assert bool(Verify().why_not(replace(batch, mode=mode))) is (mode is Mode.ESTIMATED)

@@ -210,7 +210,7 @@ def test_a_server_that_knows_the_caller_says_so(service, batch_id):
 def test_actions_have_the_names_of_the_api():
     operations = {route.operation: route for route in ALL}
     for subject in SUBJECTS:
-        for action in subject.actions.values():
+        for action in subject.actions:
             route = operations[action.operation]
             assert route.action is not None, "the API logs it, too"
             assert re.findall(r"\{(\w+)\}", route.path) == list(subject.keys)

@@ -222,7 +222,7 @@ class TestCalls:
             group = batch.add(10**9)
         service.services.ledger.mark([ItemRange(group.prefix, 0, 10**8)]).whole()
         calls = counted(service)
-        reader(batch.id).view()
+        reader(batch.id).read()
         assert calls == LOOK
 
 
@@ -236,16 +236,16 @@ class TestLive:
     def test_time_alone_is_not_a_fact(self, service, reader):
         batch_id, group = batch_of(service, 100)
         watched = reader(batch_id)
-        first = watched.view()
+        first = watched.read()
         service.advance(SOON)
-        assert watched.view().facts == first.facts
+        assert watched.read().facts == first.facts
         service.tracker.ack(group[0])
-        assert watched.view().facts != first.facts
+        assert watched.read().facts != first.facts
 
     def test_facts_can_be_compared_and_hashed(self, service, reader):
         batch_id, group = batch_of(service, 100, on_failure="hold")
         service.tracker.fail([Failure(group[0], "x")])
-        hash(reader(batch_id).view().facts)
+        hash(reader(batch_id).read().facts)
 
     def test_it_is_over_once_the_batch_has_ended_with_exact_figures(self, service, browse):
         batch_id, group = batch_of(service, 3)

@@ -115,7 +115,7 @@ def test_what_takes_too_long_is_left_for_another_press(service, monkeypatch):
     found = live(service, 3)
     person = Person(service)
     asked = person.look("/batches/actions/cancel?state=open")
-    monkeypatch.setattr("fanin.console.pages.bulk.TIME_MS", 0)
+    monkeypatch.setattr("fanin.console.actions.action.TIME_MS", 0)
     first = person.send(form_of(asked))
     assert buttons_of(first) == ["Go on with the 2 left"]
     monkeypatch.undo()

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from fanin.adapters.system import SystemClock
 from fanin.app.api import Fanin
 from fanin.console.guard import HEADERS, NEVER_STORED, STORED_FOR_A_YEAR, Guard
 from fanin.console.options import Options
@@ -59,21 +60,17 @@ def console(
         The application; ``state.console`` has what its pages share.
     """
     options = options or Options()
-    given = {} if now is None else {"now": now}
-    shared = Console(fanin, options, **given)
+    root = options.root
+    shared = Console(fanin, options, now=now or SystemClock().now)
     served: list[BaseRoute] = [*ROUTES, Mount("/static", _Static(directory=HERE / "static"))]
     app = Starlette(
-        routes=_below(options.root, served) if options.root else served,
+        # The path is the first page itself: API Gateway has no route with a slash.
+        routes=[Route(root, overview.home), Mount(root, routes=served)] if root else served,
         middleware=[Middleware(Guard, options=options, sessions=shared.sessions)],
-        exception_handlers={FaninError: _refused, HTTPException: _not_served, Exception: _failed},
+        exception_handlers=dict.fromkeys((FaninError, HTTPException, Exception), _not_shown),
     )
     app.state.console = shared
     return app
-
-
-def _below(root: str, served: list[BaseRoute]) -> list[BaseRoute]:
-    """The routes below a path, which is the first page itself: API Gateway has no route with a slash."""
-    return [Route(root, overview.home), Mount(root, routes=served)]
 
 
 class _Static(StaticFiles):
@@ -83,22 +80,14 @@ class _Static(StaticFiles):
         return answer
 
 
-def _refused(request: Request, error: Exception) -> Response:
-    """Show what the service said instead of an answer."""
-    if not isinstance(error, FaninError):
-        raise error
-    return _error(request, status_of(error), str(error))
-
-
-def _not_served(request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        raise error
-    text = "There is no such page." if error.status_code == HTTPStatus.NOT_FOUND else error.detail
-    return _error(request, error.status_code, text)
-
-
-def _failed(request: Request, _: Exception) -> Response:
-    """Show that the console has failed. Whoever serves it logs why. The guard does not see this answer."""
+def _not_shown(request: Request, error: Exception) -> Response:
+    """Show what the service said instead of an answer, or that the console has failed."""
+    if isinstance(error, FaninError):
+        return _error(request, status_of(error), str(error))
+    if isinstance(error, HTTPException):
+        absent = error.status_code == HTTPStatus.NOT_FOUND
+        return _error(request, error.status_code, "There is no such page." if absent else error.detail)
+    # Whoever serves the console logs why. The guard does not see this answer.
     text = "The console has failed. It says more where it runs."
     answer = _error(request, HTTPStatus.INTERNAL_SERVER_ERROR, text)
     answer.headers.update({**HEADERS, "Cache-Control": NEVER_STORED})

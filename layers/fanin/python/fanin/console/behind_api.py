@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from mangum import Mangum
+from mangum.types import ASGI
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -30,8 +31,7 @@ COOKIE: Final = "__Host-fanin"
 
 def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Answer a request that API Gateway hands over."""
-    answer: dict[str, Any] = _served()(event, context)
-    return answer
+    return _served()(event, context)
 
 
 @cache
@@ -51,10 +51,10 @@ def _served() -> Mangum:
     )
     _log_actions(variables.get("POWERTOOLS_LOG_LEVEL", "INFO"))
     pages = console(Services(wiring.connect(settings)), options)
-    return Mangum(_Known(pages, settings.jwt_scope_prefix), lifespan="off")
+    return Mangum(_known(pages, settings.jwt_scope_prefix), lifespan="off")
 
 
-class _Known:
+def _known(app: ASGIApp, scope_prefix: str) -> ASGI:
     """Tells the pages who sends a request and what they may do, as API Gateway has found out.
 
     Args:
@@ -62,21 +62,19 @@ class _Known:
         scope_prefix: of the scopes that tokens need; empty if they need none.
     """
 
-    def __init__(self, app: ASGIApp, scope_prefix: str = "") -> None:
-        self._app = app
-        self._scope_prefix = scope_prefix
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         event = APIGatewayProxyEventV2(scope["aws.event"])
         scope["fanin.caller"] = caller_of(event)
         scope["fanin.request_id"] = event.request_context.get("requestId")
-        if self._scope_prefix:
-            scope["fanin.groups"] = groups = groups_of(event, self._scope_prefix)
+        if scope_prefix:
+            scope["fanin.groups"] = groups = groups_of(event, scope_prefix)
             if AccessGroup.READ not in groups:
-                says = f"The console needs a token with the scope {self._scope_prefix}{AccessGroup.READ}."
+                says = f"The console needs a token with the scope {scope_prefix}{AccessGroup.READ}."
                 await PlainTextResponse(says, HTTPStatus.FORBIDDEN)(scope, receive, send)
                 return
-        await self._app(scope, receive, send)
+        await app(scope, receive, send)
+
+    return answer
 
 
 def _log_actions(level: str) -> None:

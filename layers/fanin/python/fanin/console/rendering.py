@@ -47,10 +47,10 @@ class Templates:
         """A page, or a part of one."""
         return self._environment.get_template(template).render(**values)
 
-    def macro(self, template: str, name: str, *values: Any) -> str:
+    def macro(self, template: str, name: str, *values: Any) -> Markup:
         """What a macro of a template makes: the inner HTML of a fragment."""
-        macro = getattr(self._environment.get_template(template).module, name)
-        return str(macro(*values))
+        html: Markup = getattr(self._environment.get_template(template).module, name)(*values)
+        return html
 
     def url(self, *segments: object, **query: object) -> str:
         """An address of this console.
@@ -108,7 +108,8 @@ class Templates:
 
     def _asset(self, name: str) -> str:
         """The address of a static file; it changes with its content, so browsers may keep the file."""
-        return self.url("static", name, v=_version(name))
+        version = sha256((HERE / "static" / name).read_bytes()).hexdigest()[:12]
+        return self.url("static", name, v=version)
 
 
 def _straight(value: Any) -> Any:
@@ -184,7 +185,3 @@ def when(at: int | None) -> Markup:
 
 def _iso(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _version(name: str) -> str:
-    return sha256((HERE / "static" / name).read_bytes()).hexdigest()[:12]

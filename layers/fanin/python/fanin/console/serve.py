@@ -7,7 +7,6 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import uvicorn
@@ -16,7 +15,6 @@ from fanin.app.api import Fanin
 from fanin.console.application import console
 from fanin.console.guard import LAUNCH
 from fanin.console.options import Options
-from fanin.console.state import Console
 from fanin.errors import NotConfigured
 
 __all__ = ["serve"]
@@ -62,11 +60,10 @@ def serve(
             name=name, write=write, caller=_user(), hosts=frozenset(_names(host, at)), cookie=f"fanin_ui_{at}"
         )
         app = console(fanin, options)
-        shared: Console = app.state.console
         address = f"http://{_in_address(host)}:{at}/"
 
         def link() -> str:
-            return f"{address}?{LAUNCH}={shared.sessions.launch()}"
+            return f"{address}?{LAUNCH}={app.state.console.sessions.launch()}"
 
         def started() -> None:
             opened = link()
@@ -105,24 +102,21 @@ class _Server(uvicorn.Server):
             self._when_started()
 
 
-@contextmanager
-def _listening(host: str, port: int | None) -> Iterator[socket.socket]:
+def _listening(host: str, port: int | None) -> socket.socket:
     """A socket that listens on the port, or on the first of some that is free."""
     ports = (port,) if port is not None else (*range(PORT, PORT + _PORTS), 0)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for one in ports:
         try:
-            listener = socket.create_server((host, one), family=family)
+            return socket.create_server((host, one), family=family)
         except OSError as error:
-            if error.errno == errno.EADDRINUSE and one != ports[-1]:
-                continue
-            option = "--port" if error.errno in _PORT_REFUSED else "--host"
-            raise NotConfigured(
-                f"cannot listen on {host}, port {one}: {error.strerror}; choose another with {option}"
-            ) from error
-        with listener:
-            yield listener
-        return
+            refused, tried = error, one
+            if error.errno != errno.EADDRINUSE:
+                break
+    option = "--port" if refused.errno in _PORT_REFUSED else "--host"
+    raise NotConfigured(
+        f"cannot listen on {host}, port {tried}: {refused.strerror}; choose another with {option}"
+    ) from refused
 
 
 def _user() -> str:

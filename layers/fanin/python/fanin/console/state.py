@@ -2,14 +2,15 @@
 
 import secrets
 import threading
-import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
@@ -35,14 +36,27 @@ CALLS: Final = 8
 """Calls of fanin that one console makes at a time for pages that need several."""
 
 
-def _now() -> int:
-    return time.time_ns() // 1_000_000
+Part: TypeAlias = tuple[str, str, *tuple[Any, ...]]
+"""A template, the name of a macro in it, and what the macro takes."""
 
 
-class Unreadable(NamedTuple):
-    """What is shown in place of something that cannot be read."""
+@dataclass(frozen=True, slots=True)
+class LivePage:
+    """A page of which parts change while somebody looks at it.
 
-    why: str
+    Attributes:
+        template: file name. ``part`` in it is the inner HTML of a part.
+        parts: id of an element → what makes its inner HTML.
+        facts: what the parts show, without what passes with time alone.
+        over: whether nothing of it will ever change again.
+        values: what else the template shows.
+    """
+
+    template: str
+    parts: Mapping[str, Part]
+    facts: Hashable
+    over: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Console:
@@ -60,7 +74,7 @@ class Console:
         calls: makes calls of fanin at the same time.
     """
 
-    def __init__(self, fanin: Fanin, options: Options, *, now: Callable[[], int] = _now) -> None:
+    def __init__(self, fanin: Fanin, options: Options, *, now: Callable[[], int]) -> None:
         self.fanin = fanin
         self.options = options
         self.now = now
@@ -72,13 +86,13 @@ class Console:
         self.calls: Executor = ThreadPoolExecutor(CALLS, thread_name_prefix="fanin-console")
         self.templates = Templates(options, now)
 
-    def each(self, read: Callable[[A], T], things: Iterable[A]) -> list[T | Unreadable]:
-        """Read each of some things, several at a time. One that cannot be read hides none of the others.
+    def each(self, read: Callable[[A], T], things: Iterable[A]) -> list[tuple[A, T]]:
+        """Read each of some things, several at a time. One that cannot be read is left out, and no other.
 
         Raises:
             FaninError: the service is overloaded or cannot be reached; that says nothing about a thing.
         """
-        return list(self.calls.map(partial(_readable, read), things))
+        return [one for one in self.calls.map(partial(_readable, read), things) if one is not None]
 
     def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
         """What pages keep from one read to the next; made now if there is none."""
@@ -110,13 +124,7 @@ class Console:
         return groups is None or not groups.isdisjoint(route_of(operation).groups)
 
     def page(
-        self,
-        request: Request,
-        template: str,
-        *,
-        status: int = HTTPStatus.OK,
-        live: bool = False,
-        **values: Any,
+        self, request: Request, template: str, *, status: int = HTTPStatus.OK, **values: Any
     ) -> Response:
         """Answer with a page.
 
@@ -124,28 +132,37 @@ class Console:
             request: what is answered.
             template: file name.
             status: of HTTP.
-            live: whether something of it is live, at the same address below ``/live``.
             values: what the template shows; ``here`` names the part of the navigation that it belongs to.
         """
-        session, path = self.session(request), request.url.path
-        if live:
-            below = quote(path.removeprefix(self.options.root).rstrip("/") or "/overview")
-            values["live"] = f"{self.options.root}/live{below}?{request.url.query}".removesuffix("?")
-        html = self.templates.render(template, path=path, form_token=form_token(session), **values)
+        session = self.session(request)
+        html = self.templates.render(
+            template, path=request.url.path, form_token=form_token(session), **values
+        )
         answer = HTMLResponse(html, status)
         # Where launch links open sessions, a page opens none: it would take the place of one that is known.
         if not self.options.sessions and self.options.cookie not in request.cookies:
             keep(answer, session, self.options)
         return answer
 
+    def live_page(self, request: Request, shown: LivePage) -> Response:
+        """Answer with a page whose parts are live, at the same address below ``/live``."""
+        below = quote(request.url.path.removeprefix(self.options.root).rstrip("/") or "/overview")
+        live = f"{self.options.root}/live{below}?{request.url.query}".removesuffix("?")
 
-def _readable(read: Callable[[A], T], thing: A) -> T | Unreadable:
+        def part(name: str) -> Markup:
+            return self.templates.macro(*shown.parts[name])
+
+        values = {"live": "" if shown.over else live, "part": part, **shown.values}
+        return self.page(request, shown.template, **values)
+
+
+def _readable(read: Callable[[A], T], thing: A) -> tuple[A, T] | None:
     try:
-        return read(thing)
+        return thing, read(thing)
     except Exception as error:  # whatever is wrong with one, the others are shown
         if isinstance(error, FaninError) and error.retryable:
             raise
-        return Unreadable(f"{type(error).__name__}: {error}")
+        return None
 
 
 def console_of(request: Request) -> Console:
@@ -154,19 +171,42 @@ def console_of(request: Request) -> Console:
     return found
 
 
-def live_of(path: str, view: Callable[[Request], View]) -> Route:
-    """The route of what is live of a page.
+def live_route(path: str, read: Callable[[Request], LivePage]) -> Route:
+    """The route of the parts of a page.
 
     Args:
         path: of the page.
-        view: reads what a request is for; blocking.
+        read: reads what a request is for; blocking.
     """
 
     def live(request: Request) -> Response:
-        soonest = console_of(request).options.every
-        return events(partial(view, request), last=request.headers.get(ID, ""), soonest=soonest)
+        console = console_of(request)
+
+        def view() -> View:
+            shown = read(request)
+            html = {name: console.templates.macro(*part) for name, part in shown.parts.items()}
+            return View(html, shown.facts, shown.over)
+
+        return events(view, last=request.headers.get(ID, ""), soonest=console.options.every)
 
     return Route(f"/live{path}", live)
+
+
+def live_routes(
+    path: str, read: Callable[[Request], LivePage], again: Callable[[Request], LivePage] | None = None
+) -> tuple[Route, Route]:
+    """The routes of a page and of its parts.
+
+    Args:
+        path: of the page.
+        read: reads what a request is for; blocking.
+        again: the same, while somebody looks at the page; ``read`` by default.
+    """
+
+    def page(request: Request) -> Response:
+        return console_of(request).live_page(request, read(request))
+
+    return Route(path, page), live_route(path, again or read)
 
 
 def status_of(error: FaninError) -> int:

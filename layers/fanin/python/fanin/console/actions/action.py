@@ -1,14 +1,16 @@
 """What an action is: what it asks, does, and says afterwards; and how far one press goes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Generic, TypeAlias, TypeVar
+from itertools import islice
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from starlette.datastructures import ImmutableMultiDict
 
 from fanin.app.api import Fanin
-from fanin.domain.paging import Page
+from fanin.domain import paging
 from fanin.errors import FaninError
 
 T = TypeVar("T")
@@ -94,14 +96,6 @@ class EffectKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A page that shows what was done."""
-
-    text: str
-    segments: Segments
-
-
-@dataclass(frozen=True, slots=True)
 class Effect:
     """What an action did.
 
@@ -111,7 +105,7 @@ class Effect:
         numbers: the same for the log, by the names that the API's log has for them.
         facts: what else there is to know.
         lines: a list of findings.
-        links: where to look at it.
+        links: where to look at it: texts and paths.
         again: the words of a button that goes on; empty if nothing is left.
         address: parameters with which it goes on.
         gone: whether the subject no longer has a page.
@@ -122,19 +116,29 @@ class Effect:
     numbers: Mapping[str, int] = field(default_factory=dict)
     facts: ShownFacts = ()
     lines: tuple[str, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[tuple[str, Segments], ...] = ()
     again: str = ""
     address: Mapping[str, object] = field(default_factory=dict)
     gone: bool = False
 
 
-def nothing(says: str, *, gone: bool = False, **numbers: int) -> Effect:
+FINAL: Final = "This cannot be undone."
+"""The warning of what is final."""
+AGAIN: Final = "Go on with the rest"
+"""The button after the outcome of some pages of many."""
+
+
+def done(says: str, facts: ShownFacts = (), *, gone: bool = False, **numbers: int) -> Effect:
+    """The outcome of an action that did all that it was for; perhaps its subject is gone by that."""
+    return Effect(EffectKind.DONE, says, numbers, facts, gone=gone)
+
+
+def nothing(says: str, facts: ShownFacts = (), *, gone: bool = False, **numbers: int) -> Effect:
     """The outcome of an action that changed nothing, perhaps since its subject is gone."""
-    return Effect(EffectKind.NOTHING, says, numbers, gone=gone)
+    return Effect(EffectKind.NOTHING, says, numbers, facts, gone=gone)
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleAction(Generic[T]):
+class ConsoleAction(ABC, Generic[T]):
     """One action on a batch, a buffer, a route or a registration.
 
     Attributes:
@@ -142,9 +146,6 @@ class ConsoleAction(Generic[T]):
         operation: what the API calls it, as in the OpenAPI document; the action log has that name.
         title: of its button.
         hint: what it does, in a few words.
-        why_not: why it is not possible, in a sentence; empty if it is.
-        ask: reads the numbers, and says what will happen.
-        do: does it. Doing it twice changes nothing more than doing it once.
         danger: whether it cannot be undone.
         typed: whether people type into its form; then what it refuses is told beside the form.
     """
@@ -153,11 +154,20 @@ class ConsoleAction(Generic[T]):
     operation: str
     title: str
     hint: str
-    why_not: Callable[[T], str]
-    ask: Callable[[Press, T], Question]
-    do: Callable[[Press, T], Effect]
-    danger: bool = False
-    typed: bool = False
+    danger = False
+    typed = False
+
+    def why_not(self, _: T) -> str:
+        """Why it is not possible, in a sentence; empty if it is."""
+        return ""
+
+    @abstractmethod
+    def ask(self, press: Press, found: T) -> Question:
+        """Read the numbers, and say what will happen."""
+
+    @abstractmethod
+    def do(self, press: Press, found: T) -> Effect:
+        """Do it. Doing it twice changes nothing more than doing it once."""
 
 
 PAGES: Final = 20
@@ -166,19 +176,27 @@ TIME_MS: Final = 15_000
 """After how long it makes no further call: an answer of API Gateway has 29 seconds."""
 
 
-Found = TypeVar("Found", bound=Page)
+Found = TypeVar("Found", bound=paging.Page)
+U = TypeVar("U")
 
 
-def pages(now: Callable[[], int]) -> Iterator[int]:
-    """Count the pages that one press may read, from 0."""
+def in_time(now: Callable[[], int], things: Iterable[U]) -> Iterator[U]:
+    """As many of some things as one press has time for, and the first of them in any case."""
     until = now() + TIME_MS
-    for page in range(PAGES):
-        if page and now() >= until:
+    for thing in things:
+        yield thing
+        if now() >= until:
             return
-        yield page
 
 
-def go_through(press: Press, call: Callable[[str | None], Found]) -> tuple[list[Found], str | None, str]:
+def pages(press: Press, listing: Callable[..., Found], *which: Any, **options: Any) -> Iterator[Found]:
+    """The pages of a listing that one press may read."""
+    return in_time(press.now, islice(paging.pages(listing, *which, **options), PAGES))
+
+
+def go_through(
+    press: Press, call: Callable[..., Found], *which: Any, **options: Any
+) -> tuple[list[Found], str | None, str]:
     """Call page by page, from the cursor of the address on, as far as one press goes.
 
     Returns:
@@ -187,16 +205,13 @@ def go_through(press: Press, call: Callable[[str | None], Found]) -> tuple[list[
     Raises:
         FaninError: the first call has failed.
     """
-    cursor = press.text("cursor") or None
     found: list[Found] = []
-    for _ in pages(press.now):
-        try:
-            found.append(call(cursor))
-        except FaninError as error:
-            if not found:
-                raise
-            return found, cursor, f" Then: {error}"
-        cursor = found[-1].cursor
-        if cursor is None:
-            break
-    return found, cursor, ""
+    trouble = ""
+    try:
+        for page in pages(press, call, *which, cursor=press.text("cursor") or None, **options):
+            found.append(page)  # noqa: PERF402  an error keeps those before it
+    except FaninError as error:
+        if not found:
+            raise
+        trouble = f" Then: {error}"
+    return found, found[-1].cursor, trouble

@@ -1,22 +1,11 @@
 """Actions on a whole batch: close, cancel, change limits, verify, remove, and tell its targets again."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Final
 
 from fanin.client.conversions import milliseconds, seconds
-from fanin.console.actions.action import (
-    PAGES,
-    ConsoleAction,
-    Effect,
-    EffectKind,
-    Field,
-    Press,
-    Question,
-    ShownFacts,
-    go_through,
-    nothing,
-)
+from fanin.console.actions import action
+from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Field, Press, Question, ShownFacts
 from fanin.console.actions.failures import REDRIVE, RELEASE
 from fanin.console.actions.words import are, between, facts_of, not_done, state_of, was
 from fanin.domain.batch import Batch, ChangeLimits, Kind, Mode, OnDeadline, State
@@ -40,23 +29,39 @@ TYPED: Final = tuple(name for name, _, _ in _FIELDS)
 """The names of the fields."""
 
 
-def _not_changed(batch: Batch) -> str:
-    if batch.kind is not Kind.BATCH:
-        return f"A {batch.kind} has limits of its own."
-    ended = f"The batch is {state_of(batch)}; only limits of a live batch can change."
-    return ended if batch.state.terminal else ""
+class Limits(ConsoleAction[Batch]):
+    name, operation, title = "limits", "changeLimits", "Change limits"
+    hint = "Deadline, tolerated failures, stall time, milestones"
+    typed = True
 
+    def why_not(self, batch: Batch) -> str:
+        if batch.kind is not Kind.BATCH:
+            return f"A {batch.kind} has limits of its own."
+        ended = f"The batch is {state_of(batch)}; only limits of a live batch can change."
+        return ended if batch.state.terminal else ""
 
-def _ask_limits(press: Press, batch: Batch) -> Question:
-    then = "completes" if batch.on_deadline is OnDeadline.COMPLETE else "times out"
-    says = (
-        "What you leave empty stays as it is.",
-        f"At its deadline the batch {then} with what is missing. A duration counts from your press.",
-        "The batch is cancelled at once if more items have failed by now than you tolerate.",
-    )
-    facts = (*_limits(batch), *facts_of(press.fanin.ledger.status(batch.batch_id)))
-    fields = (Field(name, label, press.text(name), hint=hint, most=_MOST) for name, label, hint in _FIELDS)
-    return Question(says, "Change the limits", facts, fields=tuple(fields))
+    def ask(self, press: Press, batch: Batch) -> Question:
+        then = "completes" if batch.on_deadline is OnDeadline.COMPLETE else "times out"
+        says = (
+            "What you leave empty stays as it is.",
+            f"At its deadline the batch {then} with what is missing. A duration counts from your press.",
+            "The batch is cancelled at once if more items have failed by now than you tolerate.",
+        )
+        facts = (*_limits(batch), *facts_of(press.fanin.ledger.status(batch.batch_id)))
+        fields = (
+            Field(name, label, press.text(name), hint=hint, most=_MOST) for name, label, hint in _FIELDS
+        )
+        return Question(says, "Change the limits", facts, fields=tuple(fields))
+
+    def do(self, press: Press, batch: Batch) -> Effect:
+        after = press.fanin.ledger.change(batch.batch_id, _limits_typed(press))
+        was = dict(_limits(batch))
+        facts = _limits(after)
+        changed = [f"{label.lower()}, which was {was[label]}" for label, now in facts if now != was[label]]
+        says = f"Changed: {'; '.join(changed)}." if changed else "The limits are what they were."
+        if after.state.terminal:
+            says += f" The batch is {state_of(after)} now."
+        return action.done(says, facts, items=after.items)
 
 
 def _limits(batch: Batch) -> ShownFacts:
@@ -69,26 +74,13 @@ def _limits(batch: Batch) -> ShownFacts:
     )
 
 
-def _change_limits(press: Press, batch: Batch) -> Effect:
-    after = press.fanin.ledger.change(batch.batch_id, _limits_typed(press))
-    was = dict(_limits(batch))
-    facts = _limits(after)
-    changed = [f"{label.lower()}, which was {was[label]}" for label, now in facts if now != was[label]]
-    says = f"Changed: {'; '.join(changed)}." if changed else "The limits are what they were."
-    if after.state.terminal:
-        says += f" The batch is {state_of(after)} now."
-    return Effect(EffectKind.DONE, says, {"items": after.items}, facts)
-
-
 def _limits_typed(press: Press) -> ChangeLimits:
     """What the form says, as ``fanin change`` reads it.
 
     Raises:
         InvalidRequest: a field is not what it should be.
     """
-    deadline, stall_after, milestones, tolerated, sample = map(
-        press.text, ("deadline", "stall_after", "milestones", "tolerated_failures", "min_sample")
-    )
+    deadline, tolerated, sample, stall_after, milestones = map(press.text, TYPED)
     if sample and not tolerated:
         raise InvalidRequest("a number of items goes with a tolerated share of failures, like 5%; give both")
     least = typed.whole(sample, 1, MAX_ITEMS) if sample else None
@@ -100,224 +92,174 @@ def _limits_typed(press: Press) -> ChangeLimits:
     )
 
 
-LIMITS: Final = ConsoleAction(
-    "limits",
-    "changeLimits",
-    "Change limits",
-    "Deadline, tolerated failures, stall time, milestones",
-    _not_changed,
-    _ask_limits,
-    _change_limits,
-    typed=True,
-)
-
-
 LINES: Final = 50
 """Disagreements that an outcome lists; of more, it says how many."""
 
 
-def _not_verified(batch: Batch) -> str:
-    return "An estimated batch has no items to verify." if batch.mode is Mode.ESTIMATED else ""
+class Verify(ConsoleAction[Batch]):
+    name, operation, title = "verify", "verifyBatch", "Verify"
+    hint = "Recompute its state from the items"
+
+    def why_not(self, batch: Batch) -> str:
+        return "An estimated batch has no items to verify." if batch.mode is Mode.ESTIMATED else ""
+
+    def ask(self, press: Press, batch: Batch) -> Question:
+        progress = press.fanin.ledger.status(batch.batch_id)
+        items, left = counted(progress.batch.items, "item"), between(*not_done(progress), "item")
+        says = (
+            f"The state of {items} is recomputed, and what disagrees is listed. Only what lies above the"
+            f" {left} not done is read, in up to {action.PAGES} pages."
+        )
+        repair = Field("repair", "Repair what disagrees", "yes", kind="checkbox")
+        return Question((says,), f"Verify {items}", facts_of(progress), fields=(repair,))
+
+    def do(self, press: Press, batch: Batch) -> Effect:
+        repair = press.text("repair") == "yes"
+        verify = press.fanin.ledger.verify
+        verdicts, cursor, trouble = action.go_through(press, verify, batch.batch_id, repair=repair)
+        pending = sum(verdict.pending for verdict in verdicts)
+        found = [one for verdict in verdicts for one in verdict.disagreements]
+        unrepaired = sum(len(verdict.disagreements) for verdict in verdicts if not verdict.repaired)
+        repaired = len(found) - unrepaired
+        lines = (*found[:LINES], *([f"and {len(found) - LINES:,} more"] if len(found) > LINES else []))
+        numbers = {"disagreements": len(found), "repaired": repaired, "pending": pending}
+        facts = (("Not done, as counted", f"{pending:,}"), ("State", state_of(verdicts[-1].batch)))
+        says = f"{counted(repaired, 'disagreement')} found and repaired. " if repaired else ""
+        says += f"{counted(unrepaired, 'disagreement')} found and not repaired. " if unrepaired else ""
+        says = says or "Nothing disagrees. "
+        if cursor is None:
+            changed = EffectKind.PARTLY if unrepaired else EffectKind.DONE
+            return Effect(changed, f"{says}All items were looked at.", numbers, facts, lines)
+        says += f"{counted(pending, 'item')} that are not done were looked at so far.{trouble}"
+        rest = {"cursor": cursor, "repair": "yes" if repair else None}
+        return Effect(EffectKind.PARTLY, says, numbers, facts, lines, again=action.AGAIN, address=rest)
 
 
-def _ask_verify(press: Press, batch: Batch) -> Question:
-    progress = press.fanin.ledger.status(batch.batch_id)
-    items, left = counted(progress.batch.items, "item"), between(*not_done(progress), "item")
-    says = (
-        f"The state of {items} is recomputed, and what disagrees is listed. Only what lies above the {left}"
-        f" not done is read, in up to {PAGES} pages."
-    )
-    return Question(
-        (says,),
-        f"Verify {items}",
-        facts_of(progress),
-        fields=(Field("repair", "Repair what disagrees", "yes", kind="checkbox"),),
-    )
+class Close(ConsoleAction[Batch]):
+    name, operation, title, hint = "close", "closeBatch", "Close", "It takes no more items"
 
+    def why_not(self, batch: Batch) -> str:
+        if batch.kind is not Kind.BATCH:
+            return f"A {batch.kind} is not closed by hand."
+        closed = f"The batch is {state_of(batch)}: it takes no more items anyway."
+        return "" if batch.state is State.OPEN else closed
 
-def _verify(press: Press, batch: Batch) -> Effect:
-    repair = press.text("repair") == "yes"
-    verify = partial(press.fanin.ledger.verify, batch.batch_id, repair=repair)
-    verdicts, cursor, trouble = go_through(press, lambda at: verify(cursor=at))
-    pending = sum(verdict.pending for verdict in verdicts)
-    found = [one for verdict in verdicts for one in verdict.disagreements]
-    unrepaired = sum(len(verdict.disagreements) for verdict in verdicts if not verdict.repaired)
-    lines = (*found[:LINES], *([f"and {len(found) - LINES:,} more"] if len(found) > LINES else []))
-    numbers = {"disagreements": len(found), "repaired": len(found) - unrepaired, "pending": pending}
-    facts = (("Not done, as counted", f"{pending:,}"), ("State", state_of(verdicts[-1].batch)))
-    says = _verify_says(len(found), unrepaired)
-    if cursor is None:
-        changed = EffectKind.PARTLY if unrepaired else EffectKind.DONE
-        return Effect(changed, f"{says} All items were looked at.", numbers, facts, lines)
-    return Effect(
-        EffectKind.PARTLY,
-        f"{says} {counted(pending, 'item')} that are not done were looked at so far.{trouble}",
-        numbers,
-        facts,
-        lines,
-        again="Go on with the rest",
-        address={"cursor": cursor, "repair": "yes" if repair else None},
-    )
+    def ask(self, press: Press, batch: Batch) -> Question:
+        progress = press.fanin.ledger.status(batch.batch_id)
+        items, (low, high) = progress.batch.items, not_done(progress)
+        if not high:
+            then = f"{_all(items)}, so it completes at once."
+        else:
+            verb = are(high) if low == high else "are"
+            then = f"It completes when the {between(low, high, 'item')} that {verb} not done {verb} done."
+        stays = f"The batch takes no more items: it stays at {counted(items, 'item')}."
+        return Question((stays, then), f"Close the batch at {counted(items, 'item')}", facts_of(progress))
 
-
-def _verify_says(found: int, unrepaired: int) -> str:
-    if not found:
-        return "Nothing disagrees."
-    repaired = found - unrepaired
-    parts = [f"{counted(repaired, 'disagreement')} found and repaired."] if repaired else []
-    parts += [f"{counted(unrepaired, 'disagreement')} found and not repaired."] if unrepaired else []
-    return " ".join(parts)
-
-
-VERIFY: Final = ConsoleAction(
-    "verify",
-    "verifyBatch",
-    "Verify",
-    "Recompute its state from the items",
-    _not_verified,
-    _ask_verify,
-    _verify,
-)
-
-
-def _not_closed(batch: Batch) -> str:
-    if batch.kind is not Kind.BATCH:
-        return f"A {batch.kind} is not closed by hand."
-    if batch.state is State.OPEN:
-        return ""
-    return f"The batch is {state_of(batch)}: it takes no more items anyway."
-
-
-def _ask_close(press: Press, batch: Batch) -> Question:
-    progress = press.fanin.ledger.status(batch.batch_id)
-    items, (low, high) = progress.batch.items, not_done(progress)
-    if not high:
-        then = f"{_all(items)}, so it completes at once."
-    elif low == high:
-        then = f"It completes when the {counted(high, 'item')} that {are(high)} not done {are(high)} done."
-    else:
-        then = f"It completes when the {between(low, high, 'item')} that are not done are done."
-    return Question(
-        (f"The batch takes no more items: it stays at {counted(items, 'item')}.", then),
-        f"Close the batch at {counted(items, 'item')}",
-        facts_of(progress),
-    )
-
-
-def _close(press: Press, batch: Batch) -> Effect:
-    after = press.fanin.ledger.close(batch.batch_id)
-    if after.state is State.COMPLETE:
-        says = f"The batch is closed and complete: {_all(after.items).lower()}."
-        return Effect(EffectKind.DONE, says, {"items": after.items, "not_done": 0})
-    if after.state is not State.CLOSED:
-        return nothing(f"Nothing was done: the batch is {state_of(after)} by now.")
-    progress = press.fanin.ledger.status(batch.batch_id)
-    low, high = not_done(progress)
-    left = f"{between(low, high, 'item')} {are(high)} not done yet"
-    says = f"The batch takes no more items. It has {after.items:,}, and {left}."
-    return Effect(EffectKind.DONE, says, {"items": after.items, "not_done": high})
+    def do(self, press: Press, batch: Batch) -> Effect:
+        after = press.fanin.ledger.close(batch.batch_id)
+        if after.state is State.COMPLETE:
+            says = f"The batch is closed and complete: {_all(after.items).lower()}."
+            return action.done(says, items=after.items, not_done=0)
+        if after.state is not State.CLOSED:
+            return action.nothing(f"Nothing was done: the batch is {state_of(after)} by now.")
+        low, high = not_done(press.fanin.ledger.status(batch.batch_id))
+        left = f"{between(low, high, 'item')} {are(high)} not done yet"
+        says = f"The batch takes no more items. It has {after.items:,}, and {left}."
+        return action.done(says, items=after.items, not_done=high)
 
 
 def _all(items: int) -> str:
     return f"All {items:,} items are done" if items else "It has no items"
 
 
-def _not_cancelled(batch: Batch) -> str:
-    if batch.kind is Kind.BUFFER:
-        return "A buffer's batch is not cancelled by hand. Change the limit of the buffer, or delete it."
-    return f"The {batch.kind} has ended: it is {state_of(batch)}." if batch.state.terminal else ""
+class Cancel(ConsoleAction[Batch]):
+    name, operation, title, hint = "cancel", "cancelBatch", "Cancel", "Give up what is not done"
+    danger = True
+
+    def why_not(self, batch: Batch) -> str:
+        if batch.kind is Kind.BUFFER:
+            return "A buffer's batch is not cancelled by hand. Change the limit of the buffer, or delete it."
+        return f"The {batch.kind} has ended: it is {state_of(batch)}." if batch.state.terminal else ""
+
+    def ask(self, press: Press, batch: Batch) -> Question:
+        progress = press.fanin.ledger.status(batch.batch_id)
+        low, high = not_done(progress)
+        says, button = f"{_all(progress.batch.items)}.", f"Cancel the {batch.kind}"
+        if high:
+            left = f"{between(low, high, 'item')} {are(high)} not done"
+            says = f"{left}: nobody waits for {'it' if high == 1 else 'them'} any longer."
+            button = f"Cancel {between(low, high, 'item')} that {are(high)} not done"
+        late = "Acknowledgements that come later change nothing. Consumers drop the messages once they know."
+        return Question((says, late), button, facts_of(progress), action.FINAL)
+
+    def do(self, press: Press, batch: Batch) -> Effect:
+        after = press.fanin.ledger.cancel(batch.batch_id)
+        if after.state is not State.CANCELLED:
+            return action.nothing(f"Nothing was cancelled: the {batch.kind} is {state_of(after)} by now.")
+        low, high = not_done(press.fanin.ledger.status(batch.batch_id))
+        left = f"{between(low, high, 'item')} of {after.items:,} {was(high)} not done"
+        says = f"The {batch.kind} is cancelled: {left}."
+        return action.done(says, items=after.items, not_done=high)
 
 
-def _ask_cancel(press: Press, batch: Batch) -> Question:
-    progress = press.fanin.ledger.status(batch.batch_id)
-    low, high = not_done(progress)
-    given_up = between(low, high, "item")
-    return Question(
-        (
-            f"{given_up} {are(high)} not done: nobody waits for {'it' if high == 1 else 'them'} any longer."
-            if high
-            else f"{_all(progress.batch.items)}.",
-            "Acknowledgements that come later change nothing. Consumers drop the messages once they know.",
-        ),
-        f"Cancel {given_up} that {are(high)} not done" if high else f"Cancel the {batch.kind}",
-        facts_of(progress),
-        warning="This cannot be undone.",
-    )
+class Remove(ConsoleAction[Batch]):
+    name, operation, title, hint = "remove", "removeBatch", "Remove", "It can no longer be read"
+    danger = True
+
+    def why_not(self, batch: Batch) -> str:
+        live = f"The {batch.kind} is {state_of(batch)}; only what has ended is removed."
+        return "" if batch.state.terminal else live
+
+    def ask(self, _: Press, batch: Batch) -> Question:
+        what = f"the {batch.kind} and its {counted(batch.items, 'item')}"
+        failures = f"Its {counted(batch.failed, 'failure')} and their messages go with it."
+        says = (
+            f"{what.capitalize()} can no longer be read or redriven.",
+            *([failures] if batch.failed else []),
+            "Its end is announced all the same.",
+        )
+        facts = (("State", state_of(batch)), ("Items", f"{batch.items:,}"), ("Failed", f"{batch.failed:,}"))
+        return Question(says, f"Remove {what}", facts, action.FINAL)
+
+    def do(self, press: Press, batch: Batch) -> Effect:
+        removed = press.fanin.ledger.remove(batch.batch_id)
+        if not removed.batches:
+            return action.nothing(f"Nothing was done: the {batch.kind} was removed before.", gone=True)
+        says = f"The {batch.kind} and its {counted(removed.items, 'item')} are removed."
+        return action.done(says, gone=True, batches=removed.batches, items=removed.items)
 
 
-def _cancel(press: Press, batch: Batch) -> Effect:
-    after = press.fanin.ledger.cancel(batch.batch_id)
-    if after.state is not State.CANCELLED:
-        return nothing(f"Nothing was cancelled: the {batch.kind} is {state_of(after)} by now.")
-    progress = press.fanin.ledger.status(batch.batch_id)
-    low, high = not_done(progress)
-    left = f"{between(low, high, 'item')} of {after.items:,} {was(high)} not done"
-    says = f"The {batch.kind} is cancelled: {left}."
-    return Effect(EffectKind.DONE, says, {"items": after.items, "not_done": high})
+class Redeliver(ConsoleAction[Batch]):
+    name, operation, title = "redeliver", "redeliverTargets", "Tell targets again"
+    hint = "Those that could not be told"
 
+    def why_not(self, batch: Batch) -> str:
+        if not batch.targets:
+            return "Nobody is to be told of its end: it was opened without targets."
+        live = f"The {batch.kind} is {state_of(batch)}; targets are told when it ends."
+        return "" if batch.state.terminal else live
 
-def _not_removed(batch: Batch) -> str:
-    live = f"The {batch.kind} is {state_of(batch)}; only what has ended is removed."
-    return "" if batch.state.terminal else live
-
-
-def _ask_remove(_: Press, batch: Batch) -> Question:
-    what = f"the {batch.kind} and its {counted(batch.items, 'item')}"
-    says = [f"{what.capitalize()} can no longer be read or redriven."]
-    says += [f"Its {counted(batch.failed, 'failure')} and their messages go with it."] if batch.failed else []
-    says += ["Its end is announced all the same."]
-    return Question(
-        tuple(says),
-        f"Remove {what}",
-        (("State", state_of(batch)), ("Items", f"{batch.items:,}"), ("Failed", f"{batch.failed:,}")),
-        warning="This cannot be undone.",
-    )
-
-
-def _remove(press: Press, batch: Batch) -> Effect:
-    removed = press.fanin.ledger.remove(batch.batch_id)
-    if not removed.batches:
-        return nothing(f"Nothing was done: the {batch.kind} was removed before.", gone=True)
-    says = f"The {batch.kind} and its {counted(removed.items, 'item')} are removed."
-    return Effect(EffectKind.DONE, says, {"batches": removed.batches, "items": removed.items}, gone=True)
-
-
-def _not_redelivered(batch: Batch) -> str:
-    if not batch.targets:
-        return "Nobody is to be told of its end: it was opened without targets."
-    live = f"The {batch.kind} is {state_of(batch)}; targets are told when it ends."
-    return "" if batch.state.terminal else live
-
-
-def _ask_redeliver(press: Press, batch: Batch) -> Question:
-    reports = press.fanin.ledger.targets(batch.batch_id).targets
-    again = _untold(reports)
-    untried = sum(one.state is TargetState.PENDING for one in reports)
-    told = sum(one.state is TargetState.DELIVERED for one in reports)
-    facts = _told(reports)
-    if not again:
-        return Question(("Every target was told that wants to be.",), "", facts)
-    return Question(
-        (
+    def ask(self, press: Press, batch: Batch) -> Question:
+        reports = press.fanin.ledger.targets(batch.batch_id).targets
+        again, facts = _untold(reports), _told(reports)
+        untried = sum(one.state is TargetState.PENDING for one in reports)
+        told = sum(one.state is TargetState.DELIVERED for one in reports)
+        if not again:
+            return Question(("Every target was told that wants to be.",), "", facts)
+        says = (
             f"{counted(again, 'target')} {was(again)} not told yet, {untried:,} of them never tried: now.",
             f"{counted(told, 'target')} that {are(told)} told already {are(told)} left alone.",
-        ),
-        f"Tell {counted(again, 'target')} again",
-        facts,
-    )
-
-
-def _redeliver(press: Press, batch: Batch) -> Effect:
-    before = press.fanin.ledger.targets(batch.batch_id).targets
-    again = _untold(before)
-    after = press.fanin.ledger.redeliver(batch.batch_id).targets
-    facts = _told(after)
-    if not again:
-        return Effect(
-            EffectKind.NOTHING, "Nothing was sent: every target was told that wants to be.", facts=facts
         )
-    says = f"{counted(again, 'target')} {are(again)} told again, of {len(after):,}."
-    return Effect(EffectKind.DONE, says, {"told_again": again, "targets": len(after)}, facts)
+        return Question(says, f"Tell {counted(again, 'target')} again", facts)
+
+    def do(self, press: Press, batch: Batch) -> Effect:
+        again = _untold(press.fanin.ledger.targets(batch.batch_id).targets)
+        after = press.fanin.ledger.redeliver(batch.batch_id).targets
+        facts = _told(after)
+        if not again:
+            return action.nothing("Nothing was sent: every target was told that wants to be.", facts)
+        says = f"{counted(again, 'target')} {are(again)} told again, of {len(after):,}."
+        return action.done(says, facts, told_again=again, targets=len(after))
 
 
 def _untold(reports: Sequence[TargetReport]) -> int:
@@ -326,43 +268,12 @@ def _untold(reports: Sequence[TargetReport]) -> int:
 
 def _told(reports: Sequence[TargetReport]) -> ShownFacts:
     """How far each target is."""
-    far = (f"{one.state}: {one.last_error}" if one.last_error else str(one.state) for one in reports)
-    return tuple(zip((f"{one.type} {one.to}" for one in reports), far, strict=True))
+    return tuple(
+        (f"{one.type} {one.to}", f"{one.state}: {one.last_error}" if one.last_error else str(one.state))
+        for one in reports
+    )
 
 
-CLOSE: Final = ConsoleAction(
-    "close", "closeBatch", "Close", "It takes no more items", _not_closed, _ask_close, _close
-)
-CANCEL: Final = ConsoleAction(
-    "cancel",
-    "cancelBatch",
-    "Cancel",
-    "Give up what is not done",
-    _not_cancelled,
-    _ask_cancel,
-    _cancel,
-    danger=True,
-)
-REMOVE: Final = ConsoleAction(
-    "remove",
-    "removeBatch",
-    "Remove",
-    "It can no longer be read",
-    _not_removed,
-    _ask_remove,
-    _remove,
-    danger=True,
-)
-REDELIVER: Final = ConsoleAction(
-    "redeliver",
-    "redeliverTargets",
-    "Tell targets again",
-    "Those that could not be told",
-    _not_redelivered,
-    _ask_redeliver,
-    _redeliver,
-)
-ACTIONS: Final[Mapping[str, ConsoleAction[Batch]]] = {
-    one.name: one for one in (CLOSE, REDRIVE, RELEASE, VERIFY, REDELIVER, LIMITS, CANCEL, REMOVE)
-}
-"""By name, in the order of their buttons."""
+CANCEL: Final = Cancel()
+ACTIONS: Final = (Close(), REDRIVE, RELEASE, Verify(), Redeliver(), Limits(), CANCEL, Remove())
+"""In the order of their buttons."""

@@ -2,23 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from typing import Final
 from urllib.parse import quote, unquote
 
 from starlette.datastructures import ImmutableMultiDict
 
-from fanin.console.actions.action import (
-    ConsoleAction,
-    Effect,
-    EffectKind,
-    Field,
-    Link,
-    Press,
-    Question,
-    go_through,
-    pages,
-)
+from fanin.console.actions import action
+from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Field, Press, Question, Segments
 from fanin.console.actions.words import are, state_of, was
 from fanin.domain.batch import Batch, Kind, Mode
 from fanin.domain.limits import MAX_CHANNEL, MAX_PAGE, counted
@@ -74,11 +64,8 @@ def described(chosen: Selection) -> str:
     parts = []
     if chosen.errors:
         named = [f"\u201c{_short(one)}\u201d" for one in chosen.errors[:NAMED_ERRORS]]
-        named += (
-            [f"one of {len(chosen.errors) - NAMED_ERRORS:,} more"]
-            if len(chosen.errors) > NAMED_ERRORS
-            else []
-        )
+        if more := len(chosen.errors[NAMED_ERRORS:]):
+            named.append(f"one of {more:,} more")
         parts.append("whose error begins with " + " or ".join(named))
     if chosen.ranges:
         parts.append("of the items " + ", ".join(map(_written, chosen.ranges)))
@@ -114,69 +101,72 @@ NAMED: Final = 5
 """Batches with redriven items that an outcome links to."""
 
 
-def _not_redriven(batch: Batch) -> str:
-    if batch.kind is not Kind.BATCH:
-        return f"The messages of a {batch.kind} mean nothing in another batch: start another {batch.kind}."
-    if not batch.state.terminal and (not batch.holds or batch.mode is Mode.ESTIMATED):
-        return "Failures can be sent again when the batch has ended: it does not hold failed items."
-    if batch.held or batch.may_hold_more:
-        return ""
-    if not batch.state.terminal:
-        return "No item is held."
-    return "" if batch.failed or batch.failed_more else "No item has failed."
+class RedriveFailures(ConsoleAction[Batch]):
+    name, operation, title, hint = "redrive", "redriveBatch", "Redrive", "Send failed messages again"
+
+    def why_not(self, batch: Batch) -> str:
+        if batch.kind is not Kind.BATCH:
+            return (
+                f"The messages of a {batch.kind} mean nothing in another batch: start another {batch.kind}."
+            )
+        if not batch.state.terminal and (not batch.holds or batch.mode is Mode.ESTIMATED):
+            return "Failures can be sent again when the batch has ended: it does not hold failed items."
+        if batch.held or batch.may_hold_more:
+            return ""
+        if not batch.state.terminal:
+            return "No item is held."
+        return "" if batch.failed or batch.failed_more else "No item has failed."
+
+    def ask(self, press: Press, batch: Batch) -> Question:
+        request = _request(press, dry_run=True)
+        found, queue = press.fanin.redrives.redrive(batch.batch_id, request), request.queue_url
+        least = "" if found.finished else "at least "
+        says, messages = [described(request)], counted(found.items, "message")
+        if found.items:
+            where = f"to {queue}" if queue else "to the queue that it came from"
+            says.append(f"{least.capitalize()}{messages} {are(found.items)} sent again, each {where}.")
+            says.append(
+                "They become the items of a new batch, which names this one as the one that it retries."
+                if batch.state.terminal
+                else "They keep their items, and this batch goes on waiting for them."
+            )
+            if not found.finished:
+                says.append("Counting took too long to finish: all that match are sent, in the background.")
+        else:
+            says.append(_none(found))
+        return Question(
+            tuple(filter(None, says)),
+            f"Send {least}{messages} again" if found.items else "",
+            (("To send", f"{found.items:,}"), *_left(found)),
+            narrowing=(*fields_of(request), queue_field(queue or "")),
+            address={**address_of(request), "queue": queue},
+        )
+
+    def do(self, press: Press, batch: Batch) -> Effect:
+        found = press.fanin.redrives.redrive(batch.batch_id, _request(press, dry_run=False))
+        refused = sum(found.refused.values())
+        left, kind = found.not_kept + refused, EffectKind.PARTLY
+        numbers = {"items": found.items, "already": found.already}
+        numbers |= {"not_kept": found.not_kept, "refused": refused}
+        numbers |= {} if found.batch_id is None else {"batch_id": found.batch_id}
+        says = f"{counted(found.items, 'message')} sent again."
+        if not found.finished:
+            says = (
+                f"{counted(found.items, 'message')} sent so far; the service goes on with the rest by itself."
+            )
+        elif not found.items:
+            kind, says = EffectKind.NOTHING, f"Nothing was sent. {_none(found)}"
+        elif left:
+            says += f" {counted(left, 'failure')} could not be sent, and {are(left)} as before."
+        else:
+            kind = EffectKind.DONE
+        facts = (("Sent", f"{found.items:,}"), *_left(found))
+        return Effect(kind, says, numbers, facts, links=_links(press, batch, found))
 
 
 def _request(press: Press, *, dry_run: bool) -> Redrive:
     chosen = selection_of(press.asked)
     return Redrive(chosen.errors, chosen.ranges, press.text("queue") or None, dry_run)
-
-
-def _ask_redrive(press: Press, batch: Batch) -> Question:
-    request = _request(press, dry_run=True)
-    found = press.fanin.redrives.redrive(batch.batch_id, request)
-    least = "" if found.finished else "at least "
-    says = [described(request)]
-    if found.items:
-        messages = counted(found.items, "message")
-        where = f"to {request.queue_url}" if request.queue_url else "to the queue that it came from"
-        says.append(f"{least.capitalize()}{messages} {are(found.items)} sent again, each {where}.")
-        says.append(
-            "They become the items of a new batch, which names this one as the one that it retries."
-            if batch.state.terminal
-            else "They keep their items, and this batch goes on waiting for them."
-        )
-        if not found.finished:
-            says.append("Counting took too long to finish: all that match are sent, in the background.")
-    else:
-        says.append(_none(found))
-    queue = request.queue_url
-    return Question(
-        tuple(filter(None, says)),
-        f"Send {least}{counted(found.items, 'message')} again" if found.items else "",
-        (("To send", f"{found.items:,}"), *_left(found)),
-        narrowing=(*fields_of(request), queue_field(queue or "")),
-        address={**address_of(request), "queue": queue},
-    )
-
-
-def _redrive(press: Press, batch: Batch) -> Effect:
-    request = _request(press, dry_run=False)
-    found = press.fanin.redrives.redrive(batch.batch_id, request)
-    refused = sum(found.refused.values())
-    left = found.not_kept + refused
-    numbers = {"items": found.items, "already": found.already, "not_kept": found.not_kept, "refused": refused}
-    numbers |= {} if found.batch_id is None else {"batch_id": found.batch_id}
-    facts = (("Sent", f"{found.items:,}"), *_left(found))
-    links = _links(press, batch, found)
-    if not found.finished:
-        says = f"{counted(found.items, 'message')} sent so far; the service goes on with the rest by itself."
-        return Effect(EffectKind.PARTLY, says, numbers, facts, links=links)
-    if not found.items:
-        return Effect(EffectKind.NOTHING, f"Nothing was sent. {_none(found)}", numbers, facts, links=links)
-    says = f"{counted(found.items, 'message')} sent again."
-    if left:
-        says += f" {counted(left, 'failure')} could not be sent, and {are(left)} as before."
-    return Effect(EffectKind.PARTLY if left else EffectKind.DONE, says, numbers, facts, links=links)
 
 
 def _none(found: Redriving) -> str:
@@ -200,87 +190,75 @@ def _left(found: Redriving) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def _links(press: Press, batch: Batch, found: Redriving) -> tuple[Link, ...]:
+def _links(press: Press, batch: Batch, found: Redriving) -> tuple[tuple[str, Segments], ...]:
     """The batches that have the items now."""
     batches = {found.batch_id} if found.batch_id is not None and found.items else set()
     if found.already:
         before = press.fanin.redrives.redrives(batch.batch_id).redrives
         batches |= {one.batch_id for one in before if one.batch_id is not None}
     others = sorted(batches - {batch.batch_id}, reverse=True)[:NAMED]
-    return tuple(Link(f"Batch {one}, which retries them", ("batches", one)) for one in others)
+    return tuple((f"Batch {one}, which retries them", ("batches", one)) for one in others)
 
 
-def _not_released(batch: Batch) -> str:
-    if not batch.holds:
-        return "The batch holds no items: an item that fails in it is done."
-    if batch.state.terminal:
-        return f"The batch is {state_of(batch)}: nothing is held any more."
-    return "" if batch.held or batch.may_hold_more else "No item is held."
+class ReleaseItems(ConsoleAction[Batch]):
+    name, operation, title, hint = "release", "releaseItems", "Release", "Give up held items"
+    danger = True
 
+    def why_not(self, batch: Batch) -> str:
+        if not batch.holds:
+            return "The batch holds no items: an item that fails in it is done."
+        if batch.state.terminal:
+            return f"The batch is {state_of(batch)}: nothing is held any more."
+        return "" if batch.held or batch.may_hold_more else "No item is held."
 
-def _ask_release(press: Press, batch: Batch) -> Question:
-    chosen = selection_of(press.asked)
-    held, every = _held(press, batch.batch_id, chosen)
-    items = f"{'' if every else 'at least '}{counted(held, 'held item')}"
-    says, button = [described(chosen)], ""
-    if held or not every:
-        says += [
-            f"{items[0].upper()}{items[1:]} {are(held)} marked as failed, which counts as done.",
-            "When nothing else is pending, the batch completes with these failures.",
-            "Their messages stay with the batch, and can be redriven when it has ended.",
-        ]
-        button = f"Give up {items}" if held else "Look further, and give up what is held"
-    else:
-        says.append("No held item matches.")
-    return Question(
-        tuple(filter(None, says)),
-        button,
-        (("Held, of those that match", f"{'' if every else 'at least '}{held:,}"),),
-        warning="This cannot be undone." if button else "",
-        narrowing=fields_of(chosen),
-        address=address_of(chosen),
-    )
+    def ask(self, press: Press, batch: Batch) -> Question:
+        chosen = selection_of(press.asked)
+        held, every = _held(press, batch.batch_id, chosen)
+        least = "" if every else "at least "
+        items = f"{least}{counted(held, 'held item')}"
+        says, button = [described(chosen)], ""
+        if held or not every:
+            says += [
+                f"{items[0].upper()}{items[1:]} {are(held)} marked as failed, which counts as done.",
+                "When nothing else is pending, the batch completes with these failures.",
+                "Their messages stay with the batch, and can be redriven when it has ended.",
+            ]
+            button = f"Give up {items}" if held else "Look further, and give up what is held"
+        else:
+            says.append("No held item matches.")
+        return Question(
+            tuple(filter(None, says)),
+            button,
+            (("Held, of those that match", f"{least}{held:,}"),),
+            action.FINAL if button else "",
+            narrowing=fields_of(chosen),
+            address=address_of(chosen),
+        )
+
+    def do(self, press: Press, batch: Batch) -> Effect:
+        chosen = selection_of(press.asked)
+        release = press.fanin.ledger.release
+        found, cursor, trouble = action.go_through(press, release, batch.batch_id, chosen)
+        released = sum(page.released for page in found)
+        given_up = f"{counted(released, 'held item')} given up"
+        if cursor is not None:
+            rest = {**address_of(chosen), "cursor": cursor}
+            says = f"{given_up} so far. {trouble.strip()}".strip()
+            return Effect(EffectKind.PARTLY, says, {"released": released}, again=action.AGAIN, address=rest)
+        ended = f"The batch is {state_of(found[-1].batch)}."
+        if not released:
+            return action.nothing(f"Nothing was given up: no held item matches. {ended}", released=released)
+        return action.done(f"{given_up}. {ended}", released=released)
 
 
 def _held(press: Press, batch_id: int, chosen: Selection) -> tuple[int, bool]:
     """How many held items a selection has, and whether all failures were looked at."""
     held, cursor = 0, None
-    for _ in pages(press.now):
-        page = press.fanin.ledger.failures(batch_id, cursor=cursor, limit=MAX_PAGE)
+    for page in action.pages(press, press.fanin.ledger.failures, batch_id, limit=MAX_PAGE):
         held += sum(one.held and chosen.takes(one.ordinal, one.reason) for one in page.failures)
         cursor = page.cursor
-        if cursor is None:
-            return held, True
-    return held, False
+    return held, cursor is None
 
 
-def _release(press: Press, batch: Batch) -> Effect:
-    chosen = selection_of(press.asked)
-    release = partial(press.fanin.ledger.release, batch.batch_id, chosen)
-    found, cursor, trouble = go_through(press, lambda at: release(cursor=at))
-    released, row = sum(page.released for page in found), found[-1].batch
-    numbers = {"released": released}
-    ended = f"The batch is {state_of(row)}."
-    if cursor is not None:
-        says = f"{counted(released, 'held item')} given up so far. {trouble.strip()}".strip()
-        address = {**address_of(chosen), "cursor": cursor}
-        return Effect(EffectKind.PARTLY, says, numbers, again="Go on with the rest", address=address)
-    if not released:
-        says = f"Nothing was given up: no held item matches. {ended}"
-        return Effect(EffectKind.NOTHING, says, numbers)
-    return Effect(EffectKind.DONE, f"{counted(released, 'held item')} given up. {ended}", numbers)
-
-
-REDRIVE: Final = ConsoleAction(
-    "redrive", "redriveBatch", "Redrive", "Send failed messages again", _not_redriven, _ask_redrive, _redrive
-)
-RELEASE: Final = ConsoleAction(
-    "release",
-    "releaseItems",
-    "Release",
-    "Give up held items",
-    _not_released,
-    _ask_release,
-    _release,
-    danger=True,
-)
+REDRIVE: Final = RedriveFailures()
+RELEASE: Final = ReleaseItems()

@@ -10,27 +10,23 @@ live batch with failures or without progress, and not again for five minutes.
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
-from fanin.console.feeds import View
 from fanin.console.pages import picture
-from fanin.console.pages.heading import Heading, asked, heading, page_of
+from fanin.console.pages.heading import BatchRequest, Heading, heading, shown_above
 from fanin.console.pages.progress import Plot, plot
 from fanin.console.samples import Sample
-from fanin.console.state import Console, live_of
+from fanin.console.state import Console, LivePage, Part, live_routes
 from fanin.domain.batch import Mode
 from fanin.domain.diagnosis import Diagnosis
-from fanin.domain.reports import ErrorGroup, Missing
+from fanin.domain.reports import Errors, Missing
 
 PARTS: Final = ("why", "progress", "failures", "missing")
 """Live parts of the page below its heading: macros, and ids of elements."""
-GROUPS: Final = 10
-"""Errors that the page shows."""
 RANGES: Final = 10
 """Missing ranges that the page shows."""
 FEW: Final = 65_536
@@ -50,26 +46,12 @@ class Details:
     """What is read only if it can have changed.
 
     Attributes:
-        groups: the most frequent errors.
-        others: how many other errors there are.
-        part: whether these are the errors of only a part of the failures.
+        errors: those of the first failures.
         missing: the first missing ranges; None if they were not read.
     """
 
-    groups: tuple[ErrorGroup, ...] = ()
-    others: int = 0
-    part: bool = False
+    errors: Errors = Errors(())
     missing: Missing | None = None
-
-    @property
-    def facts(self) -> Hashable:
-        """What of it can change."""
-        missing = self.missing.ranges if self.missing else ()
-        return (
-            tuple((group.error, group.failed) for group in self.groups),
-            self.others,
-            tuple((one.start, one.stop) for one in missing),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +64,7 @@ class ShownBatch:
         samples: its progress, as far as this console has watched.
         details: failures and missing ranges.
         diagnosis: why it is not finished; None if it was not asked.
-        diagnosed_at: when that was asked, ms.
+        diagnosed_at: when that was asked last, ms.
         over: whether the batch has ended, and nothing here will change.
     """
 
@@ -90,9 +72,9 @@ class ShownBatch:
     picture: picture.ShownPicture
     samples: tuple[Sample, ...]
     details: Details
-    diagnosis: Diagnosis | None = None
-    diagnosed_at: int | None = None
-    over: bool = False
+    diagnosis: Diagnosis | None
+    diagnosed_at: int
+    over: bool
 
     @property
     def plot(self) -> Plot | None:
@@ -102,15 +84,8 @@ class ShownBatch:
     @property
     def facts(self) -> Hashable:
         """What the page shows, without what passes with time alone."""
-        found = None if self.diagnosis is None else self.diagnosis.findings[0].code
-        return (
-            self.heading.figures,
-            self.picture.facts,
-            self.heading.retried_by,
-            self.details.facts,
-            found,
-            self.over,
-        )
+        above, found = self.heading, None if self.diagnosis is None else self.diagnosis.findings[0].code
+        return above.figures, self.picture.facts, above.retried_by, self.details, found, self.over
 
 
 class Reader:
@@ -139,48 +114,27 @@ class Reader:
             fresh: whether somebody has asked for the page just now, and gets what is true now.
         """
         with self._lock:
-            return self._read(fresh)
-
-    def _read(self, fresh: bool) -> ShownBatch:
-        now = self._console.now()
-        above = heading(self._console, self._batch_id, None if fresh else self._heading)
-        ended = above.batch.state.terminal
-        late = fresh or ended or now - self._detailed_at >= DETAILS_EVERY_MS
-        if late and above.figures != self._detailed:
-            self._details = self._read_details(above)
-            self._detailed, self._detailed_at = above.figures, now
-        self._heading = above
-        self._diagnose(above, now, DETAILS_EVERY_MS if fresh else WHY_EVERY_MS)
-        samples = tuple(self._console.samples.of(self._batch_id))
-        over = ended and (above.exact or now - (above.batch.ended_at or now) > SETTLED_MS)
-        at = None if self._diagnosis is None else self._diagnosed_at
-        drawn = picture.shown(self._console, self._batch_id)
-        return ShownBatch(above, drawn, samples, self._details, self._diagnosis, at, over)
-
-    def view(self) -> View:
-        """The live parts of the page."""
-        shown = self.read()
-        macro = self._console.templates.macro
-        html = {
-            "heading": macro("batch_heading.html", "figures", shown.heading),
-            "buttons": macro("batch_heading.html", "buttons_of", shown.heading.batch),
-            "tabs": macro("batch_heading.html", "tabs", shown.heading, ""),
-            "facts": macro("batch_heading.html", "facts", shown.heading),
-            **picture.fragments(self._console, shown.picture),
-            **{part: macro("batch_parts.html", part, shown) for part in PARTS},
-        }
-        return View(html, shown.facts, shown.over)
+            now = self._console.now()
+            above = heading(self._console, self._batch_id, None if fresh else self._heading)
+            ended = above.batch.state.terminal
+            late = fresh or ended or now - self._detailed_at >= DETAILS_EVERY_MS
+            if late and above.figures != self._detailed:
+                self._details = self._read_details(above)
+                self._detailed, self._detailed_at = above.figures, now
+            self._heading = above
+            self._diagnose(above, now, DETAILS_EVERY_MS if fresh else WHY_EVERY_MS)
+            samples = tuple(self._console.samples.of(self._batch_id))
+            over = ended and (above.exact or now - (above.batch.ended_at or now) > SETTLED_MS)
+            drawn = picture.shown(self._console, self._batch_id)
+            return ShownBatch(above, drawn, samples, self._details, self._diagnosis, self._diagnosed_at, over)
 
     def _read_details(self, above: Heading) -> Details:
         ledger, batch = self._console.fanin.ledger, above.batch
         missing = None
         if batch.mode is Mode.EXACT and 0 < above.row.pending <= FEW:
             missing = ledger.missing(self._batch_id, limit=RANGES)
-        if not batch.failed and not batch.held:
-            return Details(missing=missing)
-        found = ledger.errors(self._batch_id)
-        groups = tuple(found.errors)
-        return Details(groups[:GROUPS], len(groups[GROUPS:]), found.cursor is not None, missing)
+        errors = ledger.errors(self._batch_id) if batch.failed or batch.held else Errors(())
+        return Details(errors, missing)
 
     def _diagnose(self, above: Heading, now: int, every: int) -> None:
         if not self._in_trouble(above, now):
@@ -202,18 +156,24 @@ class Reader:
         return now - since >= QUIET_MS or now - batch.touched_at - batch.step >= QUIET_MS
 
 
-def _reader(console: Console, batch_id: int) -> Reader:
-    return console.remembered(("batch", batch_id), lambda: Reader(console, batch_id))
+def batch(request: Request, *, watched: bool = False) -> LivePage:
+    """Read the page."""
+    asked = BatchRequest(request)
+    reader = asked.console.remembered(
+        ("batch", asked.batch_id), lambda: Reader(asked.console, asked.batch_id)
+    )
+    shown = reader.read(fresh=not watched)
+    above = shown.heading
+    parts: dict[str, Part] = {
+        "heading": ("batch_heading.html", "figures", above),
+        "buttons": ("batch_heading.html", "buttons_of", above.batch),
+        "tabs": ("batch_heading.html", "tabs", above, ""),
+        "facts": ("batch_heading.html", "facts", above),
+        **picture.parts_of(shown.picture),
+        **{part: ("batch_parts.html", part, shown) for part in PARTS},
+    }
+    values = {**shown_above(above, ""), "shown": shown}
+    return LivePage("batch.html", parts, shown.facts, shown.over, values)
 
 
-def view(request: Request) -> View:
-    """The live parts of the page."""
-    return _reader(*asked(request)).view()
-
-
-def batch(request: Request) -> Response:
-    shown = _reader(*asked(request)).read(fresh=True)
-    return page_of(request, "batch.html", "", shown.heading, live=not shown.over, shown=shown)
-
-
-ROUTES: Final = (Route("/batches/{batch_id}", batch), live_of("/batches/{batch_id}", view))
+ROUTES: Final = live_routes("/batches/{batch_id}", batch, partial(batch, watched=True))

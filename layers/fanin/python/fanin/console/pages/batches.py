@@ -9,12 +9,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from fanin.console.actions.action import ConsoleAction
 from fanin.console.actions.batches import CANCEL
 from fanin.console.actions.failures import REDRIVE
-from fanin.console.feeds import View
 from fanin.console.pages.progress import Row, rows_of
-from fanin.console.state import Console, console_of, live_of
+from fanin.console.state import Console, LivePage, console_of, live_route
 from fanin.domain.batch import Batch, Kind, State
 from fanin.errors import InvalidRequest
 
@@ -40,9 +38,8 @@ class BatchSection:
     """Where batches are listed, and which.
 
     Attributes:
-        name: first segment of its address, which the navigation shows as chosen.
-        title: its heading.
-        parts: template whose macro ``listing`` shows a page of it.
+        name: first segment of its address, which the navigation shows as chosen, and its heading. The macro
+            ``listing`` of the template of its parts shows a page of it.
         kind: only batches of this kind; None for all kinds.
         state: of the batches that are shown unless another is asked for.
         command: makes the first one, for lists that are empty.
@@ -50,15 +47,13 @@ class BatchSection:
     """
 
     name: str
-    title: str
-    parts: str
     kind: Kind | None = None
     state: State = State.OPEN
     command: str = ""
     sizes: tuple[int, ...] = SIZES
 
 
-BATCHES: Final = BatchSection("batches", "Batches", "batches_parts.html", command="fanin open")
+BATCHES: Final = BatchSection("batches", command="fanin open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +107,22 @@ class BatchQuery:
             place,
         )
 
+    @property
+    def in_state(self) -> bool:
+        """Whether it goes through the batches of a state."""
+        return _in_state(self.search)
+
     def address(self, **other: object) -> dict[str, object]:
         """The parameters of the address of this list, or of one that differs in some."""
-        order = None if self.down else "up"
-        asked: dict[str, object] = {
+        return {
             "state": self.state,
             "search": self.search,
             "kind": None if self.place.kind else self.kind,
             "sort": self.sort,
-            "order": order,
+            "order": None if self.down else "up",
             "size": None if self.size == SIZES[0] else self.size,
+            **other,
         }
-        return {**asked, **other}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,7 @@ def listing(console: Console, query: BatchQuery) -> BatchList:
             return batch.metadata.get(name) == value
         return not searched or batch.user_key.startswith(query.search[:-1])
 
-    searched = _in_state(query.search)
+    searched = query.in_state
     user_key = None if searched else query.search or None
     narrow = searched or query.kind is not None
     found: list[Batch] = []
@@ -190,14 +189,6 @@ def listing(console: Console, query: BatchQuery) -> BatchList:
     return BatchList(tuple(rows), cursor, looked_at)
 
 
-def _view(console: Console, query: BatchQuery) -> View:
-    """The live part of the list."""
-    shown = listing(console, query)
-    html = console.templates.macro(query.place.parts, "listing", shown, query)
-    facts = tuple((row.batch.batch_id, row.batch.state, row.batch.items, row.done) for row in shown.rows)
-    return View({"batches": html}, facts)
-
-
 def _names_batch(console: Console, text: str) -> bool:
     """Whether a search is for the batch with an id. A user key may be a number, too."""
     if not (text.isascii() and text.isdigit()):
@@ -205,39 +196,33 @@ def _names_batch(console: Console, text: str) -> bool:
     return not console.fanin.ledger.list(None, user_key=text, limit=1).batches
 
 
-def _offered(shown: BatchList) -> tuple[ConsoleAction[Batch], ...]:
-    """The actions that are possible for some batch of a page."""
-    return tuple(one for one in BULK if any(not one.why_not(row.batch) for row in shown.rows))
-
-
 def routes(place: BatchSection) -> tuple[Route, Route]:
     """The routes of a list of batches: its pages, and what changes in them."""
 
-    def page(request: Request) -> Response:
+    def read(request: Request) -> LivePage:
         console = console_of(request)
         query = BatchQuery.of(request.query_params, place)
-        if _names_batch(console, query.search):
-            return RedirectResponse(console.templates.url(place.name, query.search), 303)
         shown = listing(console, query)
-        return console.page(
-            request,
-            "batches.html",
-            here=place.name,
-            query=query,
-            listing=shown,
-            bulk=_offered(shown) if console.options.write and place is BATCHES else (),
-            live=True,
-            states=tuple(State),
-            in_state=_in_state(query.search),
-            kinds=tuple(Kind),
-            sizes=place.sizes,
-            looked_at=LOOKED_AT,
-        )
+        actions = BULK if console.options.write and place is BATCHES else ()
+        values = {
+            "here": place.name,
+            "query": query,
+            "bulk": [one for one in actions if any(not one.why_not(row.batch) for row in shown.rows)],
+            "states": tuple(State),
+            "kinds": tuple(Kind),
+            "looked_at": LOOKED_AT,
+        }
+        facts = tuple((row.batch.batch_id, row.batch.state, row.batch.items, row.done) for row in shown.rows)
+        parts = {"batches": (f"{place.name}_parts.html", "listing", shown, query)}
+        return LivePage("batches.html", parts, facts, values=values)
 
-    def view(request: Request) -> View:
-        return _view(console_of(request), BatchQuery.of(request.query_params, place))
+    def page(request: Request) -> Response:
+        console, search = console_of(request), BatchQuery.of(request.query_params, place).search
+        if _names_batch(console, search):
+            return RedirectResponse(console.templates.url(place.name, search), 303)
+        return console.live_page(request, read(request))
 
-    return Route(f"/{place.name}", page, name=place.name), live_of(f"/{place.name}", view)
+    return Route(f"/{place.name}", page), live_route(f"/{place.name}", read)
 
 
 ROUTES: Final = routes(BATCHES)

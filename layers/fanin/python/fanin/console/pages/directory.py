@@ -3,15 +3,14 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from fanin.console.feeds import View
-from fanin.console.state import Console, console_of, cursor_in, live_of
+from fanin.console.state import Console, LivePage, console_of, cursor_in, live_routes
 from fanin.domain import limits
 from fanin.domain.directory import Policy, Registration
 from fanin.domain.directory import Route as EventRoute
@@ -84,26 +83,8 @@ def registrations(console: Console, query: DirectoryQuery) -> tuple[list[Registr
     return found, cursor
 
 
-def topic_shown(
-    console: Console, query: DirectoryQuery
-) -> tuple[list[Registration], str | None, tuple[str, ...]]:
-    """Read one page of a topic, the cursor of the next, and which of the first routes send to it."""
-    routes = console.calls.submit(_routes, console)
-    found, cursor = registrations(console, query)
-    return found, cursor, tuple(route.name for route in routes.result() if route.topic == query.topic)
-
-
 def _routes(console: Console) -> Sequence[EventRoute]:
     return console.fanin.routing.page(limit=ROUTES_READ).routes
-
-
-def view(request: Request) -> View:
-    """The live part of the page of a topic."""
-    console = console_of(request)
-    query = DirectoryQuery.of(request.path_params["topic"], request.query_params)
-    shown = found, _, routes = topic_shown(console, query)
-    html = console.templates.macro("directory_parts.html", "topic", query, *shown)
-    return View({"topic": html}, (tuple((one.name, one.until) for one in found), routes))
 
 
 def directory(request: Request) -> Response:
@@ -117,11 +98,18 @@ def directory(request: Request) -> Response:
     return console.page(request, "directory.html", here="directory", topics=topics)
 
 
-def topic(request: Request) -> Response:
+def topic(request: Request) -> LivePage:
+    """Read one page of a topic, and which of the first routes send to it."""
     console = console_of(request)
     query = DirectoryQuery.of(request.path_params["topic"], request.query_params)
-    return console.page(
-        request, "topic.html", here="directory", query=query, shown=topic_shown(console, query), live=True
+    routes = console.calls.submit(_routes, console)
+    found, cursor = registrations(console, query)
+    senders = tuple(route.name for route in routes.result() if route.topic == query.topic)
+    return LivePage(
+        "topic.html",
+        {"topic": ("directory_parts.html", "topic", query, found, cursor, senders)},
+        (tuple((one.name, one.until) for one in found), senders),
+        values={"here": "directory", "query": query},
     )
 
 
@@ -144,9 +132,8 @@ POLICIES: Final[Mapping[Policy, str]] = {
 def routes(request: Request) -> Response:
     console = console_of(request)
     page = console.fanin.routing.page(cursor=cursor_in(request), limit=SHOWN_ROUTES)
-    return console.page(
-        request, "routes.html", here="routes", page=page, patterns=[_line(one.pattern) for one in page.routes]
-    )
+    patterns = [json.dumps(one.pattern, ensure_ascii=False) for one in page.routes]
+    return console.page(request, "routes.html", here="routes", page=page, patterns=patterns)
 
 
 def route(request: Request) -> Response:
@@ -169,15 +156,10 @@ def route(request: Request) -> Response:
     )
 
 
-def _line(pattern: Mapping[str, Any]) -> str:
-    return json.dumps(pattern, ensure_ascii=False)
-
-
 ROUTES: Final = (
     Route("/directory", directory),
-    Route("/directory/{topic}", topic),
+    *live_routes("/directory/{topic}", topic),
     Route("/directory/{topic}/{name}", registration),
-    live_of("/directory/{topic}", view),
     Route("/routes", routes),
     Route("/routes/{name}", route),
 )

@@ -1,9 +1,9 @@
 """What has happened to a batch, in order of time; and the event that tells of its end."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,11 +13,10 @@ from starlette.routing import Route
 from fanin.app.ledger.announcing import end_event, fitted
 from fanin.app.ports.events import Event
 from fanin.console.actions.words import state_of
-from fanin.console.pages.excerpts import excerpt
-from fanin.console.pages.heading import Heading, asked, heading, page_of
-from fanin.console.state import Console
+from fanin.console.pages.excerpts import download, excerpt
+from fanin.console.pages.heading import BatchRequest, Heading, tab_route
 from fanin.domain.batch import Kind, OnDeadline, State
-from fanin.domain.redrives import Redriving
+from fanin.domain.redrives import Redriving, Redrivings
 
 REDRIVES: Final = 50
 """Redrives that the page shows."""
@@ -47,7 +46,7 @@ class EventRow(NamedTuple):
     ahead: bool = False
 
 
-def timeline(above: Heading, redrives: tuple[Redriving, ...]) -> list[EventRow]:
+def timeline(above: Heading, redrives: Sequence[Redriving]) -> list[EventRow]:
     """What has happened to a batch as far as its row and its redrives say, and what will."""
     found = [*_past(above), *map(_redrive, redrives), *_ahead(above)]
     return sorted(found, key=lambda one: (one.ahead, one.at))
@@ -55,7 +54,8 @@ def timeline(above: Heading, redrives: tuple[Redriving, ...]) -> list[EventRow]:
 
 def _past(above: Heading) -> Iterator[EventRow]:
     batch = above.batch
-    yield EventRow(batch.created_at, "Opened", batch_id=batch.retry_of, detail=_retry(batch.retry_of))
+    retry = "to redo the failed items of batch" if batch.retry_of is not None else ""
+    yield EventRow(batch.created_at, "Opened", retry, batch.retry_of)
     if batch.closed_at is not None:
         yield EventRow(batch.closed_at, "Closed", f"with {batch.items:,} items")
     if batch.failing_at is not None:
@@ -66,21 +66,13 @@ def _past(above: Heading) -> Iterator[EventRow]:
     if batch.deadline is not None and batch.ended_at is not None and batch.deadline <= batch.ended_at:
         yield EventRow(batch.deadline, "Deadline", kind="warn")
     if above.stalled_at is not None:
-        yield EventRow(
-            above.stalled_at,
-            "Stalled",
-            f"no activity for {batch.stall_after:,} s; Batch Stalled is sent once for each stall",
-            kind="warn",
-        )
+        quiet = f"no activity for {batch.stall_after:,} s; Batch Stalled is sent once for each stall"
+        yield EventRow(above.stalled_at, "Stalled", quiet, kind="warn")
     if batch.ended_at is not None:
         detail = "with items missing" if batch.partial else f"because of {batch.cause}" if batch.cause else ""
         well = batch.state is State.COMPLETE and not batch.partial
         kind = "bad" if not well else "warn" if batch.failed else "good"
         yield EventRow(batch.ended_at, f"Ended: {state_of(batch)}", detail, kind=kind)
-
-
-def _retry(retry_of: int | None) -> str:
-    return "to redo the failed items of batch" if retry_of is not None else ""
 
 
 def _redrive(one: Redriving) -> EventRow:
@@ -94,63 +86,49 @@ def _ahead(above: Heading) -> Iterator[EventRow]:
     batch = above.batch
     if not batch.state.terminal:
         if batch.deadline is not None:
-            then = (
-                "completes, with what is missing" if batch.on_deadline is OnDeadline.COMPLETE else "times out"
-            )
+            completes = batch.on_deadline is OnDeadline.COMPLETE
+            then = "the batch completes, with what is missing" if completes else "the batch times out"
             late = batch.deadline <= above.at
-            kind = "warn" if late else ""
-            yield EventRow(batch.deadline, "Deadline", f"the batch {then}", kind=kind, ahead=not late)
+            yield EventRow(batch.deadline, "Deadline", then, kind="warn" if late else "", ahead=not late)
         if above.orphaned_at is not None:
             yield EventRow(above.orphaned_at, "Orphaned", "if nothing happens until then", ahead=True)
     yield EventRow(above.removed_at, "Forgotten", "the batch reads as gone from then on", ahead=True)
 
 
-def end_of(console: Console, above: Heading) -> Event | None:
+def end_of(asked: BatchRequest) -> Event | None:
     """The event that told of the end of a batch, made again by the same rules; None if it has not ended."""
-    if not above.batch.state.terminal:
+    if not asked.batch.state.terminal:
         return None
-    ledger = console.fanin.ledger
-    counted = ledger.status(above.batch.batch_id, exact=True).batch
-    return fitted(end_event(ledger, counted, counted=counted, at=counted.ended_at or above.at))
+    counted = asked.ledger.status(asked.batch_id, exact=True).batch
+    at = counted.ended_at or asked.heading.at
+    return fitted(end_event(asked.ledger, counted, counted=counted, at=at))
 
 
 def _written(event: Event) -> str:
     return json.dumps(json.loads(event.body), indent=2, ensure_ascii=False)
 
 
-def events(request: Request) -> Response:
-    console, batch_id = asked(request)
-    above = heading(console, batch_id)
-    redrives: tuple[Redriving, ...] = ()
-    more = False
-    if above.batch.kind is Kind.BATCH:
-        page = console.fanin.redrives.redrives(batch_id, limit=REDRIVES)
-        redrives, more = tuple(page.redrives), page.cursor is not None
-    event = end_of(console, above)
-    return page_of(
-        request,
-        "events.html",
-        "events",
-        above,
-        moments=timeline(above, redrives),
-        more=more,
-        event=event,
-        detail=event and excerpt(_written(event), DETAIL),
-        special=above.batch.kind in SPECIAL,
-    )
+def events(asked: BatchRequest) -> Mapping[str, Any]:
+    found = Redrivings(())
+    if asked.batch.kind is Kind.BATCH:
+        found = asked.console.fanin.redrives.redrives(asked.batch_id, limit=REDRIVES)
+    event = end_of(asked)
+    return {
+        "moments": timeline(asked.heading, found.redrives),
+        "more": found.cursor is not None,
+        "event": event,
+        "detail": event and excerpt(_written(event), DETAIL),
+        "special": asked.batch.kind in SPECIAL,
+    }
 
 
 def detail(request: Request) -> Response:
     """The whole detail of the event of a batch's end, as a file."""
-    console, batch_id = asked(request)
-    event = end_of(console, heading(console, batch_id))
+    asked = BatchRequest(request)
+    event = end_of(asked)
     if event is None:
         raise HTTPException(HTTPStatus.NOT_FOUND)
-    return Response(
-        _written(event).encode(errors="replace"),
-        media_type="application/json",
-        headers={"Content-Disposition": f'attachment; filename="batch-{batch_id}-end.json"'},
-    )
+    return download(_written(event), "application/json", f"batch-{asked.batch_id}-end.json")
 
 
-ROUTES: Final = (Route("/batches/{batch_id}/events", events), Route("/batches/{batch_id}/events/end", detail))
+ROUTES: Final = (tab_route("events", events), Route("/batches/{batch_id}/events/end", detail))

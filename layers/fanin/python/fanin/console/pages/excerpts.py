@@ -1,8 +1,10 @@
-"""The beginnings of long texts, so that a page keeps its size whatever others have written."""
+"""Long texts: their beginnings, so that pages keep their size whatever others write; or all, as a file."""
 
 import json
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
+
+from starlette.responses import Response
 
 _ESCAPED: Final = {"&": 5, "<": 4, ">": 4, '"': 5, "'": 5}
 """Bytes of the characters that HTML writes otherwise."""
@@ -66,6 +68,12 @@ def shown_json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, TypeError, ValueError) as error:
         return f"(not shown: {error})"
+
+
+def download(text: str, media_type: str, name: str) -> Response:
+    """All of a text, as a file: nothing of it runs in a browser."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text.encode(errors="replace"), media_type=media_type, headers=headers)
 
 
 def _html(character: str) -> int:

@@ -1,22 +1,18 @@
 """Frames: their list, and one of them with its missing envelopes."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
-from fanin.console.feeds import View
 from fanin.console.pages.batches import SIZES, BatchSection, routes
 from fanin.console.pages.progress import Row, sampled
-from fanin.console.state import Console, console_of, cursor_in, id_in, live_of
+from fanin.console.state import LivePage, console_of, cursor_in, id_in, live_routes
 from fanin.domain.batch import Kind, State
 from fanin.domain.frames import Frame
 
-FRAMES: Final = BatchSection(
-    "frames", "Frames", "frames_parts.html", Kind.FRAME, State.CLOSED, "fanin frame open ENVELOPES", SIZES[:2]
-)
+FRAMES: Final = BatchSection("frames", Kind.FRAME, State.CLOSED, "fanin frame open ENVELOPES", SIZES[:2])
 SHOWN: Final = 100
 """Ranges of missing envelopes of a page."""
 LISTED_LIVE: Final = 6_400
@@ -42,37 +38,24 @@ class ShownFrame:
         """Whether its missing envelopes are listed once, when the page is loaded."""
         return self.frame.size > LISTED_LIVE
 
-    @property
-    def over(self) -> bool:
-        return self.frame.state.terminal and self.row.batch.state.terminal
 
-
-def frame_shown(console: Console, frame_id: int, cursor: str | None) -> ShownFrame:
-    """Read what the page shows: two calls."""
-    progress = console.calls.submit(console.fanin.ledger.status, frame_id)
-    found = console.fanin.frames.status(frame_id, cursor=cursor, limit=SHOWN)
-    return ShownFrame(found, sampled(console, progress.result()), cursor)
-
-
-def view(request: Request) -> View:
-    """The live part of the page."""
+def frame(request: Request, *, watched: bool = False) -> LivePage:
+    """Read the page: two calls, or one if a large frame is watched."""
     console, frame_id, cursor = console_of(request), id_in(request), cursor_in(request)
     row = sampled(console, console.fanin.ledger.status(frame_id))
-    shown = ShownFrame(Frame.of(row.batch), row, cursor)
-    parts = ["progress"]
-    if not shown.large:
-        found = console.fanin.frames.status(frame_id, cursor=cursor, limit=SHOWN)
-        shown = ShownFrame(found, row, cursor)
-        parts.append("missing")
-    fragments = {part: console.templates.macro("frames_parts.html", part, shown) for part in parts}
-    facts = (shown.frame.state, shown.frame.missing, row.done, row.batch.failed)
-    return View(fragments, facts, over=shown.over)
+    listed = not watched or row.batch.items <= LISTED_LIVE
+    found = (
+        console.fanin.frames.status(frame_id, cursor=cursor, limit=SHOWN) if listed else Frame.of(row.batch)
+    )
+    shown = ShownFrame(found, row, cursor)
+    parts = ("progress", "missing") if listed else ("progress",)
+    return LivePage(
+        "frame.html",
+        {part: ("frames_parts.html", part, shown) for part in parts},
+        (found.state, found.missing, row.done, row.batch.failed),
+        row.batch.state.terminal,
+        {"here": "frames", "shown": shown},
+    )
 
 
-def frame(request: Request) -> Response:
-    console = console_of(request)
-    shown = frame_shown(console, id_in(request), cursor_in(request))
-    return console.page(request, "frame.html", here="frames", shown=shown, live=not shown.over)
-
-
-ROUTES: Final = (*routes(FRAMES), Route("/frames/{batch_id}", frame), live_of("/frames/{batch_id}", view))
+ROUTES: Final = (*routes(FRAMES), *live_routes("/frames/{batch_id}", frame, partial(frame, watched=True)))

@@ -1,14 +1,16 @@
 """What stands above all pages of one batch: how far it is, its times, and what it is related to."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from fanin.console.pages.progress import Row, sampled
-from fanin.console.state import Console, console_of
+from fanin.console.state import Console, console_of, cursor_in, natural
 from fanin.domain.batch import RETENTION, Batch, Kind, Mode
 from fanin.domain.ids import parse_batch_id, parse_item
 from fanin.domain.reports import Estimate, Progress
@@ -20,20 +22,11 @@ COUNTED: Final = 8_192
 """Items of a batch that are counted, which reads at most 131 words; of a larger one, bounds are read."""
 
 
-TABS: Final = {
-    "": "Batch",
-    "picture": "Picture",
-    "failures": "Failures",
-    "missing": "Missing",
-    "results": "Results",
-    "why": "Why",
-    "targets": "Targets",
-    "redrives": "Redrives",
-    "children": "Children",
-    "events": "Events",
-    "cost": "Cost",
-}
-"""The pages of a batch: last segment of the address, and text of the link."""
+TABS: Final = (
+    *("", "picture", "failures", "missing", "results", "why"),
+    *("targets", "redrives", "children", "events", "cost"),
+)
+"""The pages of a batch: last segment of the address, and text of the link; the first is the batch itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +46,7 @@ class Heading:
     retried_by: tuple[int, ...] = ()
     retried_more: bool = False
     cost: Estimate | None = None
-    tabs: ClassVar[Mapping[str, str]] = TABS
+    tabs: ClassVar[tuple[str, ...]] = TABS
 
     @property
     def batch(self) -> Batch:
@@ -102,19 +95,17 @@ class Heading:
     @property
     def figures(self) -> tuple[object, ...]:
         """What moves while a batch is worked on, without times."""
-        batch = self.batch
+        batch, row = self.batch, self.row
+        failures = (batch.failed, batch.failed_more, batch.held, batch.may_hold_more)
+        totals = (tuple(batch.totals.items()), batch.totals_exact)
         return (
             batch.state,
             batch.items,
-            self.row.done,
-            self.row.exact,
-            batch.failed,
-            batch.failed_more,
-            batch.held,
-            batch.may_hold_more,
+            row.done,
+            row.exact,
+            *failures,
             batch.partial,
-            tuple(batch.totals.items()),
-            batch.totals_exact,
+            *totals,
             batch.deadline,
         )
 
@@ -153,9 +144,9 @@ def heading(console: Console, batch_id: int, before: Heading | None = None) -> H
         return Heading(row, console.now(), cost=progress.cost)
     page = console.fanin.redrives.redrives(batch_id, limit=RETRIES)
     # One that was made before the batch ended has sent items of the batch itself.
-    others = (one.batch_id for one in page.redrives if one.batch_id not in {None, batch_id})
-    retried_by = tuple(dict.fromkeys(other for other in others if other is not None))
-    return Heading(row, console.now(), retried_by, page.cursor is not None, cost=progress.cost)
+    others = (one.batch_id for one in page.redrives if one.batch_id is not None)
+    retried_by = dict.fromkeys(other for other in others if other != batch_id)
+    return Heading(row, console.now(), tuple(retried_by), page.cursor is not None, cost=progress.cost)
 
 
 def _progress(console: Console, batch_id: int, *, counted: bool) -> Progress:
@@ -171,33 +162,67 @@ def _small(batch: Batch) -> bool:
     return batch.mode is Mode.EXACT and batch.items <= COUNTED
 
 
-def asked(request: Request) -> tuple[Console, int]:
-    """The console that serves a request, and the batch that its address names.
+class BatchRequest:
+    """A request for a page of one batch.
+
+    Attributes:
+        request: itself.
+        console: the console that serves it.
+        ledger: the service's.
+        batch_id: the batch that its address names.
+        query: parameters of the address.
+        cursor: where the page of a listing begins; None at its beginning.
 
     Raises:
-        InvalidRequest: that is not a batch id.
+        InvalidRequest: the address has something else in place of a batch id.
     """
-    return console_of(request), parse_batch_id(request.path_params["batch_id"])
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.console = console_of(request)
+        self.ledger = self.console.fanin.ledger
+        self.batch_id = parse_batch_id(request.path_params["batch_id"])
+        self.query = request.query_params
+        self.cursor = cursor_in(request)
+
+    @property
+    def ordinal(self) -> int:
+        """The item that its address names."""
+        return natural("the ordinal of an item", self.request.path_params["ordinal"]) or 0
+
+    @cached_property
+    def heading(self) -> Heading:
+        """What stands above the page."""
+        return heading(self.console, self.batch_id)
+
+    @property
+    def batch(self) -> Batch:
+        """The row of the batch."""
+        return self.heading.batch
 
 
-def page_of(request: Request, template: str, tab: str, above: Heading, **values: Any) -> Response:
-    """Answer with a page of a batch.
+def shown_above(heading: Heading, tab: str) -> dict[str, Any]:
+    """What all pages of a batch show."""
+    return {"here": "batches", "heading": heading, "batch": heading.batch, "tab": tab}
+
+
+def tab_route(
+    tab: str, read: Callable[[BatchRequest], Mapping[str, Any]], path: str = "", template: str = ""
+) -> Route:
+    """The route of a page of a batch.
 
     Args:
-        request: what is answered.
-        template: file name.
         tab: which page of the batch it is.
-        above: what stands above it.
-        values: what else the template shows.
+        read: reads what it shows below its heading.
+        path: below that of the batch, if it is not the tab's.
+        template: file name, if it is not the tab's.
     """
-    return console_of(request).page(
-        request,
-        template,
-        here="batches",
-        heading=above,
-        batch=above.batch,
-        tab=tab,
-        tab_text=TABS[tab] if tab else "",
-        exact_mode=above.batch.mode is Mode.EXACT,
-        **values,
-    )
+
+    def page(request: Request) -> Response:
+        asked = BatchRequest(request)
+        values = read(asked)
+        return asked.console.page(
+            request, template or f"{tab}.html", **shown_above(asked.heading, tab), **values
+        )
+
+    return Route(f"/batches/{{batch_id}}/{path or tab}", page)

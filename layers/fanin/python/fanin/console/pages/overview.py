@@ -9,14 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.feeds import View
-from fanin.console.pages.buffers import levels_of
+from fanin.console.pages.buffers import listing
 from fanin.console.pages.progress import Row, rows_of
-from fanin.console.state import Console, console_of, live_of
+from fanin.console.state import Console, LivePage, console_of, live_route
 from fanin.domain import reports
 from fanin.domain.batch import LIVE, Kind, State
 from fanin.domain.buffer import Level
-from fanin.domain.reports import Attention, BatchCounts
+from fanin.domain.reports import Attention
 
 LOOKED_AT: Final = 100
 """Live batches of each state among which those that are shown are found."""
@@ -68,7 +67,7 @@ class Counter:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._found: BatchCounts | None = None
+        self._found: Mapping[State, tuple[int, bool]] = {}
         self._at = 0
 
     def read(self, *, fresh: bool) -> Mapping[State, tuple[int, bool]]:
@@ -78,10 +77,11 @@ class Counter:
             fresh: whether somebody has asked for the page just now, and gets what is true now.
         """
         now = self._console.now()
-        if fresh or self._found is None or now - self._at >= COUNT_EVERY_MS:
-            self._found, self._at = self._console.fanin.ledger.counts(), now
-        found = self._found
-        return {state: (found.states.get(state, 0), state in found.at_least) for state in State}
+        if fresh or now - self._at >= COUNT_EVERY_MS:
+            found = self._console.fanin.ledger.counts()
+            self._found = {state: (found.states.get(state, 0), state in found.at_least) for state in State}
+            self._at = now
+        return self._found
 
 
 def overview(console: Console, *, fresh: bool = True) -> Overview:
@@ -99,8 +99,7 @@ def overview(console: Console, *, fresh: bool = True) -> Overview:
         if batch.kind is not Kind.BUFFER and batch.batch_id not in bad and batch.attention is None
     )
     newest = sorted(others, key=lambda batch: -batch.created_at)[:SHOWN]
-    first = console.fanin.buffers.list(limit=SHOWN)
-    levels, unreadable = levels_of(console, first)
+    levels, unreadable, _ = listing(console, limit=SHOWN)
     running = tuple(rows_of(console, newest))
     return Overview(counts, _in_all(attention), troubled, running, levels, unreadable, attention.cursor)
 
@@ -119,20 +118,13 @@ def troubles(request: Request) -> Response:
     """The pages of what needs attention behind the first."""
     console = console_of(request)
     page = console.fanin.diagnostics.attention(cursor=request.query_params.get("cursor"), limit=PAGE)
-    return console.page(
-        request,
-        "attention.html",
-        here="overview",
-        found=_troubled(console, page),
-        troubles=_in_all(page),
-        cursor=page.cursor,
-    )
+    found = (_troubled(console, page), _in_all(page), page.cursor)
+    return console.page(request, "attention.html", here="overview", found=found)
 
 
-def view(request: Request) -> View:
-    """The live part of the page."""
-    console = console_of(request)
-    shown = overview(console, fresh=False)
+def first(request: Request, *, watched: bool = False) -> LivePage:
+    """Read the first page."""
+    shown = overview(console_of(request), fresh=not watched)
     rows = (*(one.row for one in shown.attention), *shown.running)
     facts = (
         tuple(shown.counts.values()),
@@ -141,12 +133,16 @@ def view(request: Request) -> View:
         tuple((level.buffer.name, level.pending, level.taken) for level in shown.buffers),
         shown.unreadable,
     )
-    return View({"overview": console.templates.macro("overview_parts.html", "overview", shown)}, facts)
+    parts = {"overview": ("overview_parts.html", "overview", shown)}
+    return LivePage("overview.html", parts, facts, values={"here": "overview"})
 
 
 def home(request: Request) -> Response:
-    console = console_of(request)
-    return console.page(request, "overview.html", here="overview", overview=overview(console), live=True)
+    return console_of(request).live_page(request, first(request))
 
 
-ROUTES: Final = (Route("/", home), Route("/attention", troubles), live_of("/overview", view))
+ROUTES: Final = (
+    Route("/", home),
+    Route("/attention", troubles),
+    live_route("/overview", partial(first, watched=True)),
+)

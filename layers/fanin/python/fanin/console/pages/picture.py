@@ -8,22 +8,17 @@ The structure of a picture never changes, only attributes of its elements do: a 
 has its place. So a later picture takes the place of an earlier one without flicker.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
-from fanin.console.feeds import View
-from fanin.console.pages.heading import Heading, page_of
+from fanin.console.pages.heading import BatchRequest, Heading, shown_above
 from fanin.console.pages.progress import Row
 from fanin.console.rendering import day, number, percent
-from fanin.console.state import Console, console_of, live_of, natural
+from fanin.console.state import Console, LivePage, Part, live_routes, natural
 from fanin.domain.batch import Batch, Mode
-from fanin.domain.ids import parse_batch_id
 from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
 from fanin.domain.tree import Tree, runs_of_masks
 from fanin.errors import InvalidRequest
@@ -282,7 +277,7 @@ def _told(cell: Cell) -> str:
     return f"{where}: {done}" if cell.failed_more else f"{where}: {done}; none failed"
 
 
-_FRAGMENTS: Final = ("path", "drawn", "figures", "table")
+_PARTS: Final = ("path", "drawn", "figures", "table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,20 +300,6 @@ class ShownPicture:
         return (self.batch.state, *words)
 
 
-def _asked(request: Request) -> tuple[int, int | None, int]:
-    """The node that an address names: the batch; the level, None for the root; the number on its level.
-
-    Raises:
-        InvalidRequest: it has something that is not a number.
-    """
-    query = request.query_params
-    return (
-        parse_batch_id(request.path_params["batch_id"]),
-        natural("level", query.get("level")),
-        natural("number", query.get("number")) or 0,
-    )
-
-
 def shown(console: Console, batch_id: int, level: int | None = None, number: int = 0) -> ShownPicture:
     """Read one node of a batch: one call, and at most 66 rows.
 
@@ -336,26 +317,20 @@ def shown(console: Console, batch_id: int, level: int | None = None, number: int
     return ShownPicture(picture.batch, Drawing(picture))
 
 
-def fragments(console: Console, what: ShownPicture) -> Mapping[str, str]:
+def parts_of(what: ShownPicture) -> dict[str, Part]:
     """The live parts of a picture, which stand in the macro ``picture``."""
-    return {
-        f"picture-{name}": console.templates.macro("picture_parts.html", name, what) for name in _FRAGMENTS
-    }
+    return {f"picture-{name}": ("picture_parts.html", name, what) for name in _PARTS}
 
 
-def view(request: Request) -> View:
-    """The live part of the page."""
-    console = console_of(request)
-    what = shown(console, *_asked(request))
-    return View(fragments(console, what), what.facts, over=what.batch.state.terminal)
-
-
-def picture(request: Request) -> Response:
-    console = console_of(request)
-    what = shown(console, *_asked(request))
+def picture(request: Request) -> LivePage:
+    """Read the page of the node that the address names by its level, none for the root, and its number."""
+    asked = BatchRequest(request)
+    level, number = (natural(name, asked.query.get(name)) for name in ("level", "number"))
+    what = shown(asked.console, asked.batch_id, level, number or 0)
     # What the picture has read is enough for a heading: how far the whole batch is would take as much again.
-    above = Heading(Row(what.batch, None), console.now())
-    return page_of(request, "picture.html", "picture", above, live=not what.batch.state.terminal, shown=what)
+    values = shown_above(Heading(Row(what.batch, None), asked.console.now()), "picture")
+    over = what.batch.state.terminal
+    return LivePage("picture.html", parts_of(what), what.facts, over, {**values, "shown": what})
 
 
-ROUTES: Final = (Route("/batches/{batch_id}/picture", picture), live_of("/batches/{batch_id}/picture", view))
+ROUTES: Final = live_routes("/batches/{batch_id}/picture", picture)

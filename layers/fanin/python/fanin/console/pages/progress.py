@@ -1,11 +1,11 @@
 """How far the batches of a page are, asked for only where the row does not say it; over time, as a plot."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fanin.console.samples import Sample
-from fanin.console.state import Console, Unreadable
+from fanin.console.state import Console
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.reports import Progress
 
@@ -43,8 +43,7 @@ class Row:
 def rows_of(console: Console, batches: Sequence[Batch]) -> list[Row]:
     """The rows of a list. Live batches are asked how far they are, in parallel."""
     asked = [batch.batch_id for batch in batches if batch.items and not batch.state.terminal]
-    answers = console.each(console.fanin.ledger.status, asked)
-    found = {one: said for one, said in zip(asked, answers, strict=True) if not isinstance(said, Unreadable)}
+    found = dict(console.each(console.fanin.ledger.status, asked))
     return [_row(console, batch, found.get(batch.batch_id)) for batch in batches]
 
 
@@ -136,14 +135,13 @@ def plot(samples: Sequence[Sample]) -> Plot | None:
     """
     if len(samples) < 2:  # noqa: PLR2004
         return None
-    lines = [_line("done", samples, lambda sample: sample.done)]
-    if any(sample.failed for sample in samples):
-        lines.append(_line("failed", samples, lambda sample: sample.failed))
+    lines = [_line("done", samples, [sample.done for sample in samples])]
+    if any(failed := [sample.failed for sample in samples]):
+        lines.append(_line("failed", samples, failed))
     return Plot(tuple(lines), samples[0].at, samples[-1].at, some(samples, TABLE_ROWS))
 
 
-def _line(name: str, samples: Sequence[Sample], value: Callable[[Sample], int]) -> Line:
-    values = [value(sample) for sample in samples]
+def _line(name: str, samples: Sequence[Sample], values: Sequence[int]) -> Line:
     low, high = axis(min(values), max(values))
     begin, passed = samples[0].at, samples[-1].at - samples[0].at
     points = " ".join(

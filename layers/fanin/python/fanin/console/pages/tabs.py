@@ -1,5 +1,6 @@
 """The smaller pages of one batch: why it is not finished, targets, children, cost, missing items, results."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -7,9 +8,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fanin.console.pages.excerpts import excerpt, excerpts, shown_json
-from fanin.console.pages.heading import asked, heading, page_of
+from fanin.console.pages.heading import BatchRequest, tab_route
 from fanin.console.pages.progress import rows_of
-from fanin.console.state import cursor_in, natural
 from fanin.domain.batch import Mode
 from fanin.domain.costs import BLOCK, failure_writes, spent
 from fanin.domain.ids import parse_item
@@ -18,51 +18,35 @@ from fanin.domain.tree import Tree
 from fanin.errors import InvalidRequest
 
 
-def why(request: Request) -> Response:
-    console, batch_id = asked(request)
-    above = heading(console, batch_id)
-    return page_of(request, "why.html", "why", above, diagnosis=console.fanin.diagnostics.why(batch_id))
+def why(asked: BatchRequest) -> Mapping[str, Any]:
+    return {"diagnosis": asked.console.fanin.diagnostics.why(asked.batch_id)}
 
 
-def targets(request: Request) -> Response:
-    console, batch_id = asked(request)
-    above = heading(console, batch_id)
-    found = console.fanin.ledger.targets(batch_id).targets if above.batch.targets else ()
-    return page_of(request, "targets.html", "targets", above, targets=found)
+def targets(asked: BatchRequest) -> Mapping[str, Any]:
+    return {"targets": asked.ledger.targets(asked.batch_id).targets if asked.batch.targets else ()}
 
 
 CHILDREN: Final = 50
 """Children of a page."""
 
 
-def children(request: Request) -> Response:
-    console, batch_id = asked(request)
-    cursor = cursor_in(request)
-    above = heading(console, batch_id)
-    page = console.fanin.ledger.list(None, parent=batch_id, cursor=cursor, limit=CHILDREN)
+def children(asked: BatchRequest) -> Mapping[str, Any]:
+    page = asked.ledger.list(None, parent=asked.batch_id, cursor=asked.cursor, limit=CHILDREN)
     first = sorted(page.batches, key=lambda batch: batch.attention is None and not batch.failed)
-    rows = rows_of(console, first)
-    return page_of(request, "children.html", "children", above, rows=rows, cursor=page.cursor)
+    return {"rows": rows_of(asked.console, first), "cursor": page.cursor}
 
 
-def cost(request: Request) -> Response:
-    console, batch_id = asked(request)
-    above = heading(console, batch_id)
-    batch = above.batch
-    done = above.row.done or 0
+def cost(asked: BatchRequest) -> Mapping[str, Any]:
+    batch, so_far = asked.batch, asked.heading.cost
     exact = batch.mode is Mode.EXACT
     failed = batch.failed + batch.held
-    return page_of(
-        request,
-        "cost.html",
-        "cost",
-        above,
-        ways=spent(batch.items, done, failed, exact=exact),
-        whole=spent(batch.items, batch.items, failed, exact=exact),
-        prices=DEFAULT if above.cost is None else prices_or_default(above.cost.region),
-        block=BLOCK,
-        failure=failure_writes(0),
-    )
+    return {
+        "ways": spent(batch.items, asked.heading.row.done or 0, failed, exact=exact),
+        "whole": spent(batch.items, batch.items, failed, exact=exact),
+        "prices": DEFAULT if so_far is None else prices_or_default(so_far.region),
+        "block": BLOCK,
+        "failure": failure_writes(0),
+    }
 
 
 _TREE: Final = Tree()
@@ -76,50 +60,34 @@ WHOLE: Final = 32 * 1024
 """Characters of a result that the page of its item shows."""
 
 
-def results(request: Request) -> Response:
-    console, batch_id = asked(request)
-    above, cursor = heading(console, batch_id), cursor_in(request)
-    page = console.fanin.ledger.results(batch_id, cursor=cursor, limit=ROWS) if above.batch.results else None
-    found = page.results if page else ()
-    texts = excerpts([shown_json(one.result) for one in found], most=EACH, room=ROOM)
-    return page_of(
-        request,
-        "results.html",
-        "results",
-        above,
-        rows=list(zip(found, texts, strict=True)),
-        cursor=page and page.cursor,
-    )
+def results(asked: BatchRequest) -> Mapping[str, Any]:
+    if not asked.batch.results:
+        return {"rows": [], "cursor": None}
+    page = asked.ledger.results(asked.batch_id, cursor=asked.cursor, limit=ROWS)
+    texts = excerpts([shown_json(one.result) for one in page.results], most=EACH, room=ROOM)
+    return {"rows": list(zip(page.results, texts, strict=True)), "cursor": page.cursor}
 
 
-def item(request: Request) -> Response:
-    console, batch_id = asked(request)
-    ordinal = natural("the ordinal of an item", request.path_params["ordinal"]) or 0
-    drawn = console.fanin.ledger.picture(batch_id, level=0, number=ordinal // _TREE.width)
+def item(asked: BatchRequest) -> Mapping[str, Any]:
+    batch_id, ordinal = asked.batch_id, asked.ordinal
+    drawn = asked.ledger.picture(batch_id, level=0, number=ordinal // _TREE.width)
     found = next((one for one in drawn.items if one.ordinal == ordinal), None)
     if found is None:
         raise InvalidRequest(
             f"batch {batch_id} has {drawn.size:,} items, the first is 0; there is no {ordinal:,}"
         )
-    given: tuple[Any, ...] = ()
+    result = None
     if drawn.batch.results:
-        page = console.fanin.ledger.results(batch_id, cursor=str(ordinal), limit=1)
-        given = tuple(one.result for one in page.results)
-    return page_of(
-        request,
-        "item.html",
-        "picture",
-        heading(console, batch_id),
-        item=found,
-        result=excerpt(shown_json(given[0]), WHOLE) if given else None,
-    )
+        for one in asked.ledger.results(batch_id, cursor=str(ordinal), limit=1).results:
+            result = excerpt(shown_json(one.result), WHOLE)
+    return {"item": found, "result": result}
 
 
 def search(request: Request) -> Response:
     """Lead to the item of a key."""
-    console, batch_id = asked(request)
-    found = console.fanin.ledger.find_key(batch_id, key_of_item=request.query_params.get("key", ""))
-    address = console.templates.url("batches", batch_id, "items", parse_item(found.item)[1])
+    asked = BatchRequest(request)
+    found = asked.ledger.find_key(asked.batch_id, key_of_item=asked.query.get("key", ""))
+    address = asked.console.templates.url("batches", asked.batch_id, "items", parse_item(found.item)[1])
     return RedirectResponse(address, 303)
 
 
@@ -127,22 +95,20 @@ RANGES: Final = 100
 """Ranges of a page."""
 
 
-def missing(request: Request) -> Response:
-    console, batch_id = asked(request)
-    cursor = cursor_in(request)
-    above = heading(console, batch_id)
-    known = above.batch.mode is Mode.EXACT
-    found = console.fanin.ledger.missing(batch_id, cursor=cursor, limit=RANGES) if known else None
-    return page_of(request, "missing.html", "missing", above, missing=found, first_page=cursor is None)
+def missing(asked: BatchRequest) -> Mapping[str, Any]:
+    if asked.batch.mode is not Mode.EXACT:
+        return {"missing": None}
+    found = asked.ledger.missing(asked.batch_id, cursor=asked.cursor, limit=RANGES)
+    return {"missing": found, "first_page": asked.cursor is None}
 
 
 ROUTES: Final = (
-    Route("/batches/{batch_id}/why", why),
-    Route("/batches/{batch_id}/targets", targets),
-    Route("/batches/{batch_id}/children", children),
-    Route("/batches/{batch_id}/cost", cost),
-    Route("/batches/{batch_id}/missing", missing),
-    Route("/batches/{batch_id}/results", results),
+    tab_route("why", why),
+    tab_route("targets", targets),
+    tab_route("children", children),
+    tab_route("cost", cost),
+    tab_route("missing", missing),
+    tab_route("results", results),
     Route("/batches/{batch_id}/items", search),
-    Route("/batches/{batch_id}/items/{ordinal}", item),
+    tab_route("picture", item, "items/{ordinal}", "item.html"),
 )
