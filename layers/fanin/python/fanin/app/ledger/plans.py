@@ -151,7 +151,7 @@ class _Parser:
     def __init__(self, refused: dict[int, FaninError]) -> None:
         self._refused = refused
         self._shares: dict[int, Share] = {}
-        self._blocks: dict[str, _Indices | InvalidItemId] = {}
+        self._blocks: dict[str, _Indices] = {}
 
     def block(self, prefix: str, item: str) -> _Indices:
         """Where the items with a prefix are collected.
@@ -159,12 +159,12 @@ class _Parser:
         Raises:
             InvalidItemId: the prefix of the item is malformed. Indices are checked by ``finish``.
         """
-        found = self._blocks.get(prefix) or _indices(prefix, item)
-        if prefix:
-            self._blocks[prefix] = found
-        if isinstance(found, InvalidItemId):
-            raise found
-        self._share(found.block.batch_id)
+        if not prefix:
+            raise InvalidItemId(f"item id {ids.quoted(item)} is not <batch id>:<group id>:<index>")
+        found = self._blocks.get(prefix)
+        if found is None:
+            found = self._blocks[prefix] = _Indices(ids.parse_prefix(prefix), [], [])
+            self._share(found.block.batch_id)
         return found
 
     def add(self, place: int, mark: Mark) -> None:
@@ -191,7 +191,7 @@ class _Parser:
     def finish(self) -> dict[int, Share]:
         """The shares, by batch id; parses the indices, many at a time."""
         for found in self._blocks.values():
-            if isinstance(found, _Indices) and (named := _named(found, self._refused)).places:
+            if (named := _named(found, self._refused)).places:
                 self._shares[named.block.batch_id].named.append(named)
         for share in self._shares.values():
             share.detailed = [place for place in share.detailed if place not in self._refused]
@@ -201,15 +201,6 @@ class _Parser:
         if batch_id not in self._shares:
             self._shares[batch_id] = Share(batch_id)
         return self._shares[batch_id]
-
-
-def _indices(prefix: str, item: str) -> _Indices | InvalidItemId:
-    if not prefix:
-        return InvalidItemId(f"item id {ids.quoted(item)} is not <batch id>:<group id>:<index>")
-    try:
-        return _Indices(ids.parse_prefix(prefix), [], [])
-    except InvalidItemId as error:
-        return error
 
 
 def _named(found: _Indices, refused: dict[int, FaninError]) -> Named:
@@ -322,9 +313,9 @@ class Plan:
         """Ordinal → the mark, of all items that fail."""
         return self.failing | self.held
 
-    def leave_out(self, errors: Mapping[int, FaninError], verdicts: Verdicts) -> None:
+    def leave_out(self, failures: Iterable[int], error: FaninError, verdicts: Verdicts) -> None:
         """Take failures out, by their ordinals, and judge their marks."""
-        for ordinal, error in errors.items():
+        for ordinal in failures:
             if ordinal in self.failing:
                 self.first.pop(ordinal, None)
             of = self.failing if ordinal in self.failing else self.held
@@ -335,17 +326,13 @@ def accepted(share: Share, batch: Batch, verdicts: Verdicts) -> Share:
     """Refuse ids that were not issued, and what the batch cannot take; return the share without these."""
     names = tuple(batch.totals)
     refused: dict[int, FaninError] = {}
-
-    def check(block: Block, places: Iterable[int]) -> None:
+    blocks = [(named.block, named.places) for named in share.named]
+    blocks += [(span.block, [span.place]) for span in share.spans]
+    for block, places in blocks:
         try:
             check_issued(block, batch)
         except InvalidItemId as error:
-            refused.update(dict.fromkeys(places, error))
-
-    for named in share.named:
-        check(named.block, named.places)
-    for span in share.spans:
-        check(span.block, [span.place])
+            refused |= dict.fromkeys(places, error)
     for place in share.detailed:
         if not batch.results and verdicts.result(place) is not None:
             refused[place] = InvalidRequest(
@@ -390,8 +377,9 @@ def plan_of(share: Share, batch: Batch, verdicts: Verdicts) -> Plan:
             (plan.held if batch.holds else plan.failing)[ordinal] = place
     if batch.results:
         plan.results = {n: place for n, place in plan.first.items() if verdicts.result(place) is not None}
+    noted = (plan.failing | plan.results).items()
     for span in spans:
-        if _waits(span, plan):
+        if any(place < span.place and span.start <= n < span.stop for n, place in noted):
             verdicts.left[span.place] = Throttled(
                 "an earlier mark has a failure or a result of one of its items; repeat this range"
             )
@@ -418,12 +406,6 @@ def _fitting(share: Share, batch: Batch, verdicts: Verdicts) -> set[int]:
             room -= span.size
             fitting.add(span.place)
     return fitting
-
-
-def _waits(span: Span, plan: Plan) -> bool:
-    """Whether an earlier mark, which may be left, has a failure or a result of an item of a range."""
-    noted = (plan.failing | plan.results).items()
-    return any(place < span.place and span.start <= n < span.stop for n, place in noted)
 
 
 def receipt_of(row: Batch) -> Receipt:

@@ -70,10 +70,12 @@ class _Change:
         mask: bits to clear.
         carried: position → tally of the finished word below, which goes up with its bit; on level 0, what the
             item there brings to the totals.
+        failed: those bits that are also recorded as failed, on level 0.
     """
 
     mask: int = 0
     carried: dict[int, Tally] = field(default_factory=dict)
+    failed: int = 0
 
     def add(self, other: _Change) -> None:
         self.mask |= other.mask
@@ -136,8 +138,16 @@ class Settling:
             What the write of each word of ``masks`` found; an error for a word that was not written, or
             finished a word above that was not, so that a repeat has something to do.
         """
-        changes = {key: _Change(mask, self._carried(key, mask, brought)) for key, mask in masks.items()}
-        return self._settle(changes, failed)
+        changes = {
+            key: _Change(mask, self._carried(key, mask, brought), failed.get(key, 0))
+            for key, mask in masks.items()
+        }
+        return self._settle(changes)
+
+    def _bits_of(self, batch: Batch, ordinals: Iterable[int]) -> dict[WordKey, int]:
+        """The bits of items."""
+        masks = self._tree.masks(ordinals)
+        return {WordKey(batch.batch_id, 0, number): mask for number, mask in masks.items()}
 
     def _carried(self, key: WordKey, mask: int, brought: Brought) -> dict[int, Tally]:
         """What each item of a word brings to the totals of its batch; many bring nothing, and add zeros."""
@@ -147,9 +157,7 @@ class Settling:
         nothing, values = Tally(sums=(0,) * len(totals)), brought.get(key, {})
         return {at: values.get(at, nothing) for at in positions(mask)}
 
-    def _settle(
-        self, changes: Mapping[WordKey, _Change], failed: Mapping[WordKey, int] = NOTHING_FAILED
-    ) -> dict[WordKey, Outcome]:
+    def _settle(self, changes: Mapping[WordKey, _Change]) -> dict[WordKey, Outcome]:
         pending: dict[int, dict[WordKey, _Change]] = {}
         for key, change in changes.items():
             pending.setdefault(key.level, {})[key] = change
@@ -159,7 +167,7 @@ class Settling:
         while pending:
             level = min(pending)
             todo = pending.pop(level)
-            answers = self._clear(todo, words, failed=failed)
+            answers = self._clear(todo, words)
             outcomes |= answers
             cleared = {key: answer for key, answer in answers.items() if isinstance(answer, Cleared)}
             if any(answer.first != todo[key].mask for key, answer in cleared.items()):
@@ -187,11 +195,7 @@ class Settling:
             above = WordKey(above.batch_id, above.level + 1, above.number // self._tree.width)
 
     def _clear(
-        self,
-        changes: Mapping[WordKey, _Change],
-        words: Mapping[WordKey, Tallied],
-        *,
-        failed: Mapping[WordKey, int],
+        self, changes: Mapping[WordKey, _Change], words: Mapping[WordKey, Tallied]
     ) -> dict[WordKey, Outcome]:
         """Clear the bits of words of one level; of words that were read, only the bits that are pending.
 
@@ -200,13 +204,11 @@ class Settling:
         """
         todo = {key: change.mask for key, change in changes.items()}
         todo |= {key: todo[key] & words[key].word for key in todo if key in words}
-        clears = [
-            Clear(
-                key, mask, self._known.row(key.batch_id).expires_at, failed.get(key, 0), changes[key].carried
-            )
-            for key, mask in todo.items()
-            if mask
-        ]
+        clears: list[Clear] = []
+        for key, mask in todo.items():
+            if mask:
+                expires_at, change = self._known.row(key.batch_id).expires_at, changes[key]
+                clears.append(Clear(key, mask, expires_at, change.failed, change.carried))
         answers = iter(self.ports.words.clear(clears))
         return {
             key: next(answers) if mask else Cleared(words[key].word, 0, words[key].tally)
@@ -298,12 +300,9 @@ class Settling:
 
     def _rise(self, words: Mapping[WordKey, Tallied]) -> None:
         """Carry up the words that are done, except those whose parent among ``words`` shows it already."""
-        done = [
-            key
-            for key, found in words.items()
-            if self._is_done(key, found.word, self._known.row(key.batch_id))
-        ]
-        changes = self._above({key: words[key].tally for key in done})
+        changes = self._above(
+            {key: word.tally for key, word in words.items() if self._is_done(key, word.word)}
+        )
         missing = [key for key, up in changes.items() if key not in words or up.mask & words[key].word]
         all_of(self._settle({key: changes[key] for key in missing}))
 
@@ -317,7 +316,7 @@ class Settling:
         done, doubtful = [], []
         for key, word in words.items():
             batch = self._known.row(key.batch_id)
-            if self._is_done(key, word, batch):
+            if self._is_done(key, word):
                 done.append(key)
             elif _unsure(batch) and self._tree.may_be_last(key.level, key.number, word, batch.items):
                 doubtful.append(key)
@@ -328,15 +327,13 @@ class Settling:
                 raise
             errors |= dict.fromkeys(doubtful, error)
             return done
-        return [
-            *done,
-            *[key for key in doubtful if self._is_done(key, words[key], self._known.row(key.batch_id))],
-        ]
+        return done + [key for key in doubtful if self._is_done(key, words[key])]
 
-    def _is_done(self, key: WordKey, word: int, batch: Batch) -> bool:
+    def _is_done(self, key: WordKey, word: int) -> bool:
         """Whether a word is done, as far as the row tells."""
         if word == 0:
             return True
+        batch = self._known.row(key.batch_id)
         closed = batch.state is not State.OPEN and batch.items > 0
         return closed and word == self._tree.residue(key.level, key.number, batch.items)
 
@@ -362,10 +359,11 @@ class Settling:
         """
         changes: dict[WordKey, _Change] = {}
         for key, found in done.items():
-            tally = found.for_totals(len(self._known.row(key.batch_id).totals))
+            batch = self._known.row(key.batch_id)
+            tally = found.for_totals(len(batch.totals))
             if self._is_top(key):
                 try:
-                    if (batch := self._known.row(key.batch_id)).state is State.CLOSED:
+                    if batch.state is State.CLOSED:
                         self._complete(batch, tally)
                 except (Throttled, ServiceUnavailable, *GONE) as error:
                     if errors is None:

@@ -12,7 +12,7 @@ No row counts what is done, so progress is counted where an acknowledgement pass
 the batch. Any order of the items meets these evenly, and other acknowledgements read nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -51,24 +51,14 @@ class Watching(Reading):
         """Of batches that are within their tolerance: the hint up to which another count would say so."""
         return Latest(_MOST)
 
-    def _note_failures(self, receipts: Sequence[Receipt], batches: Mapping[int, Batch]) -> list[Receipt]:
-        """Take note of the failures of a request, and end the batches in which they are too many.
-
-        Args:
-            receipts: of the request; those of batches without a tolerance cost nothing.
-            batches: the rows.
+    def _note_failures(self, receipt: Receipt, batch: Batch) -> Receipt:
+        """Take note of the failures of a request, and end the batch if they are too many.
 
         Returns:
-            The receipts, with the states as they are now.
+            The receipt, with the state as it is now.
         """
-        return [
-            self._noted(receipt, batches[receipt.batch_id]) if receipt.failed or receipt.held else receipt
-            for receipt in receipts
-        ]
-
-    def _noted(self, receipt: Receipt, batch: Batch) -> Receipt:
         tolerance, failures = batch.tolerated_failures, receipt.failed + receipt.held
-        if tolerance is None or receipt.state.terminal:
+        if tolerance is None or not failures or receipt.state.terminal:
             return receipt
         # The items are marked. Whoever fails next, or the reaper, makes up for a hint that was not written.
         with suppress(Throttled, ServiceUnavailable, *GONE):
