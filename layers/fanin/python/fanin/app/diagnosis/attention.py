@@ -93,26 +93,19 @@ def _all_done(ports: Ports, batch: Batch) -> bool:
     return tree.all_done([words.get(key, tree.full) for key in edge], batch.items)
 
 
-def _reason(batch: Batch, trouble: Trouble) -> str:  # noqa: PLR0911  a sentence for each trouble
+def _reason(batch: Batch, trouble: Trouble) -> str:
     failed = f"{'at least ' if batch.failed_more else ''}{counted(batch.failed, 'failed item')}"
     held = f"{'at least ' if batch.may_hold_more else ''}{counted(batch.held, 'held item')}"
     also = "".join(f", {one}" for one, n in ((held, batch.held), (failed, batch.failed)) if n)
-    match trouble:
-        case Trouble.STALLED:
-            return f"stalled: {batch.stall_why}{also}"
-        case Trouble.DEAD_LETTERS:
-            return f"{batch.stall_why}{also}"
-        case Trouble.HELD:
-            return f"{held}, to be redriven or released"
-        case Trouble.FAILING:
-            return f"{failed} so far"
-        case Trouble.TARGETS:
-            return f"a target could not be told of the end{also}"
-        case Trouble.NOT_CLOSED:
-            return f"all {counted(batch.items, 'item')} done, but not closed{also}"
-        case Trouble.INCOMPLETE:
-            how = "completed" if batch.state is State.COMPLETE else batch.state.replace("_", " ")
-            return f"{how} with items missing{also}"
-        case Trouble.FAILED:
-            gave_up = "given up: " if batch.state is State.CANCELLED else ""
-            return f"{gave_up}{failed if batch.failed else 'failed items'}, not redriven"
+    how = "completed" if batch.state is State.COMPLETE else batch.state.replace("_", " ")
+    gave_up = "given up: " if batch.state is State.CANCELLED else ""
+    return {
+        Trouble.STALLED: f"stalled: {batch.stall_why}{also}",
+        Trouble.DEAD_LETTERS: f"{batch.stall_why}{also}",
+        Trouble.HELD: f"{held}, to be redriven or released",
+        Trouble.FAILING: f"{failed} so far",
+        Trouble.TARGETS: f"a target could not be told of the end{also}",
+        Trouble.NOT_CLOSED: f"all {counted(batch.items, 'item')} done, but not closed{also}",
+        Trouble.INCOMPLETE: f"{how} with items missing{also}",
+        Trouble.FAILED: f"{gave_up}{failed if batch.failed else 'failed items'}, not redriven",
+    }[trouble]

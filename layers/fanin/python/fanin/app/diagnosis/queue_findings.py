@@ -15,10 +15,7 @@ def queue_findings(facts: Facts) -> list[Finding]:
     """Findings about the queues to which missing items were sent; held items are in none."""
     if facts.all_held:
         return []
-    found: list[Finding] = []
-    for report in facts.queues:
-        found += _of(facts, report)
-    return found + list(_unseen(facts))
+    return [*(one for report in facts.queues for one in _of(facts, report)), *_unseen(facts)]
 
 
 def _of(facts: Facts, report: QueueReport) -> Iterator[Finding]:

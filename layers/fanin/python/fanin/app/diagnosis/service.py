@@ -46,16 +46,13 @@ class DiagnosisService:
 
     Args:
         ports: the stores and queues.
-        known: batch rows that the process remembers; by default none yet.
         rows: how many rows a listing reads at most.
     """
 
-    def __init__(
-        self, ports: Ports, known: KnownBatches | None = None, *, rows: int = limits.MAX_ROWS
-    ) -> None:
+    def __init__(self, ports: Ports, *, rows: int = limits.MAX_ROWS) -> None:
         self._ports = ports
         self._rows = rows
-        self._known = known or KnownBatches(ports.batches, ports.clock)
+        self._known = KnownBatches(ports.batches, ports.clock)
 
     def why(self, batch_id: int) -> Diagnosis:
         return diagnose(self._ports, self._known.current(batch_id))
