@@ -45,8 +45,8 @@ class Opening(Settling):
     def open(self, request: OpenBatch, *, key: str | None = None, caller: Principal | None = None) -> Batch:
         if key is None:
             return self.open_prepared(request, None, caller)
-        mine = IdempotencyKey.of(key, caller)
-        reservation = Reservation(self.ports, mine, OPEN_BATCH.encode(request), self._lifetime(request))
+        mine, asked = IdempotencyKey.of(key, caller), OPEN_BATCH.encode(request)
+        reservation = Reservation(self.ports, mine, asked, self._lifetime(request))
         batch = self.find_reserved(reservation)
         if batch is None:
             batch = self.open_prepared(request, reservation, caller)
@@ -125,28 +125,23 @@ class Opening(Settling):
         """
         now = self.ports.clock.now()
         self._check_request(request, now)
-        if reservation is None:
-            batch_id, salt = draw_id(self.ports, now, tried)
-        else:
-            batch_id, salt = reservation.draw(now, tried)
-            if reservation.kept and (opened := reservation.batch()) is not None:
-                return opened  # by another process, meanwhile
+        batch_id, salt = reservation.draw(now, tried) if reservation else draw_id(self.ports, now, tried)
+        if reservation and reservation.kept and (opened := reservation.batch()) is not None:
+            return opened  # by another process, meanwhile
         defaults = self.ports.defaults
-        state = State.OPEN if request.size is None else State.CLOSED
-        open_idle_ttl = request.idle_ttl or defaults.open_idle_ttl
-        closed_idle_ttl = request.idle_ttl or defaults.closed_idle_ttl
+        is_open = request.size is None
         batch = Batch(
             batch_id=batch_id,
             salt=salt,
             created_at=now,
             touched_at=now,
-            closed_at=None if state is State.OPEN else now,
+            closed_at=None if is_open else now,
             expires_at=now // 1000 + self._lifetime(request) + RETENTION,
-            open_idle_ttl=open_idle_ttl,
-            closed_idle_ttl=closed_idle_ttl,
+            open_idle_ttl=request.idle_ttl or defaults.open_idle_ttl,
+            closed_idle_ttl=request.idle_ttl or defaults.closed_idle_ttl,
             mode=Mode(request.mode),
             kind=Kind(request.kind),
-            state=state,
+            state=State.OPEN if is_open else State.CLOSED,
             items=request.size or 0,
             user_key=request.user_key,
             deadline=request.deadline,

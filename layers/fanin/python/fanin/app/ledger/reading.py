@@ -118,12 +118,8 @@ class Reading(Settling):
         if batch.all_done:
             return set()
         walk = Walk(self.ports, batch, start=start, stop=stop, budget=limits.MAX_ROWS_DIRECT)
-        return {
-            ordinal
-            for first, leaf in self._leaves(batch, walk, start)
-            for ordinal in (first + bit for bit in positions(leaf))
-            if ordinal < stop
-        }
+        found = (first + bit for first, leaf in self._leaves(batch, walk, start) for bit in positions(leaf))
+        return {ordinal for ordinal in found if ordinal < stop}
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
@@ -131,19 +127,14 @@ class Reading(Settling):
         start = ordinal_of(cursor)
         if batch.all_done:
             return Missing(())
-        walk = Walk(
-            self.ports, batch, start=start, budget=self._walked() - (KEYS_SHOWN if batch.keyed else 0)
-        )
-        found: list[tuple[int, int]] = []
-        cursor = None
-        for run in runs_of_masks(self._leaves(batch, walk, start)):
-            if len(found) == limit:
-                cursor = str(run[0])
-                break
-            found.append(run)
-        else:
-            cursor = None if walk.stopped_at is None else str(walk.stopped_at)
-        return Missing(with_keys(self.ports, batch, missing_ranges(batch, found)), cursor)
+        budget = self._walked() - (KEYS_SHOWN if batch.keyed else 0)
+        walk = Walk(self.ports, batch, start=start, budget=budget)
+        runs = runs_of_masks(self._leaves(batch, walk, start))
+        found = list(islice(runs, limit))
+        more = next(runs, None)
+        after = walk.stopped_at if more is None else more[0]
+        ranges = with_keys(self.ports, batch, missing_ranges(batch, found))
+        return Missing(ranges, None if after is None else str(after))
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
         """Walk down from the root and report what disagrees.
