@@ -33,7 +33,6 @@ ACTIONS: Final[Mapping[Trouble, str]] = {
     Trouble.INCOMPLETE: "why",
     Trouble.FAILED: "redrive",
 }
-_ORDER: Final = {trouble: place for place, trouble in enumerate(Trouble)}
 
 
 def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Attention:
@@ -53,7 +52,9 @@ def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Att
     held = Held(ports)
     seen = [held.counted(batch, budget=_HELD) for batch in Failed(ports).listed(there)]
     found = [one for batch in seen for one in _troubled(ports, batch)]
-    found.sort(key=lambda one: (one.batch.state.terminal, _ORDER[one.trouble], -one.batch.batch_id))
+    found.sort(
+        key=lambda one: (one.batch.state.terminal, list(Trouble).index(one.trouble), -one.batch.batch_id)
+    )
     whole = cursor is None and page.cursor is None
     if whole:
         return Attention(tuple(found), Counter(one.trouble.value for one in found))

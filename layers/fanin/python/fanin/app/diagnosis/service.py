@@ -30,15 +30,9 @@ def diagnose(ports: Ports, batch: Batch) -> Diagnosis:
         batch: its row, read just now.
     """
     facts = gather(ports, batch)
-    findings = batch_findings(facts, queue_findings(facts))
-    return Diagnosis(
-        facts.batch,
-        facts.done_min,
-        facts.done_max,
-        most_likely_first(findings),
-        known_ranges(facts),
-        facts.missing_more,
-    )
+    findings = most_likely_first(batch_findings(facts, queue_findings(facts)))
+    known = known_ranges(facts)
+    return Diagnosis(facts.batch, facts.done_min, facts.done_max, findings, known, facts.missing_more)
 
 
 class DiagnosisService:
@@ -119,9 +113,5 @@ def stall_event(ports: Ports, batch: Batch) -> Event | None:
         "quiet_since": encode_time(batch.active_until(ports.clock.now())),
         "finding": FINDING.encode(first),
     }
-    return Event(
-        id=f"{ports.defaults.event_prefix}{batch.batch_id}.stalled.{batch.touched_at}",
-        detail_type=names.BATCH_STALLED,
-        detail=detail,
-        time=ports.clock.now(),
-    )
+    name = f"{ports.defaults.event_prefix}{batch.batch_id}.stalled.{batch.touched_at}"
+    return Event(name, names.BATCH_STALLED, detail, ports.clock.now())
