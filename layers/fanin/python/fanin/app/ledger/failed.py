@@ -241,16 +241,9 @@ class Held:
                 such items count as taken: at any rate they are not held any more.
         """
         marks = self._ports.parts.redriven(batch.batch_id, [note.ordinal for note in notes])
-        later = {
-            note.ordinal
-            for note in notes
-            if batch.holds and note.ordinal in marks and marks[note.ordinal].failed_at < note.failed_at
-        }
-        sent = {
-            ordinal: ids.parse_item(mark.item)
-            for ordinal, mark in marks.items()
-            if mark.item and ordinal not in later
-        }
+        taken = [(note, marks[note.ordinal]) for note in notes if note.ordinal in marks]
+        later = {note.ordinal for note, mark in taken if batch.holds and mark.failed_at < note.failed_at}
+        sent = {n: ids.parse_item(mark.item) for n, mark in marks.items() if mark.item and n not in later}
         unsent, records = self._unsent(batch.batch_id, {ordinal: marks[ordinal] for ordinal in sent})
         places: dict[int, dict[int, int]] = {}
         for ordinal, (block, place) in sent.items():

@@ -94,14 +94,9 @@ class KnownBatches:
             stops: as in ``reaching``.
             anew: batches that are read again, however fresh their rows are.
         """
-        rows = self._look_up(anew) if anew else {}
-        rows |= self._fresh([batch_id for batch_id in stops if batch_id not in rows])
-        short = [
-            batch_id
-            for batch_id, row in rows.items()
-            if not isinstance(row, FaninError) and stops[batch_id] > row.items and batch_id not in anew
-        ]
-        return rows | self._look_up(short) if short else rows
+        rows = self._fresh([batch_id for batch_id in stops if batch_id not in anew])
+        short = [n for n, row in rows.items() if isinstance(row, Batch) and stops[n] > row.items]
+        return rows | self._look_up([*anew, *short]) if anew or short else rows
 
     def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         """Rows as they are now, read strongly consistent and remembered.

@@ -30,11 +30,10 @@ class Lifecycle(Watching):
         seen, now = self._known.row(batch_id), self.ports.clock.now()
         if when is CloseWhen.DRAINED:
             _check_drains(seen)
-            activity = self._known.activity(replace(seen, draining_at=now))
-            row, _ = self.ports.batches.drain(batch_id, now=now, activity=activity)
+            write, after = self.ports.batches.drain, replace(seen, draining_at=now)
         else:
-            activity = self._known.activity(replace(seen, state=State.CLOSED))
-            row, _ = self.ports.batches.close(batch_id, now=now, activity=activity)
+            write, after = self.ports.batches.close, replace(seen, state=State.CLOSED)
+        row, _ = write(batch_id, now=now, activity=self._known.activity(after))
         row = self.finish(self._there(batch_id, row))
         self._known.touch(row)
         return self.look(row)

@@ -142,16 +142,11 @@ class Marking(Watching):
     def _keep_results(self, plans: Iterable[Plan], verdicts: Verdicts) -> None:
         """Store the results of items, before these are marked as done."""
         for plan in plans:
-            done = {
-                n: mark
-                for n, place in plan.results.items()
-                if isinstance(mark := verdicts.marks[place], Done)
-            }
             errors: Mapping[int, FaninError]
             try:
-                errors = keep_results(self.ports, plan.batch, done) if done else {}
+                errors = keep_results(self.ports, plan.batch, plan.results) if plan.results else {}
             except (Throttled, ServiceUnavailable) as error:
-                errors = dict.fromkeys(done, error)
+                errors = dict.fromkeys(plan.results, error)
             for ordinal, why in errors.items():
                 verdicts.fail([plan.first.pop(ordinal)], why)
 
@@ -161,7 +156,10 @@ class Marking(Watching):
         failed: dict[WordKey, int] = {}
         values: dict[WordKey, Mapping[int, Tally]] = {}
         for plan in plans:
-            masks |= self._masks(plan)
+            masks |= self._bits_of(plan.batch, plan.first)
+            for span in plan.spans:
+                for key, mask in self._cover(span, plan.batch).items():
+                    masks[key] = masks.get(key, 0) | mask
             fails = (ordinal for ordinal in plan.failing if ordinal not in plan.covered)
             failed |= self._bits_of(plan.batch, fails)
             if plan.batch.totals:
@@ -175,14 +173,6 @@ class Marking(Watching):
             return dict.fromkeys(masks, error)
         except GONE as error:  # of one row, which the cache has dropped; the repeat refuses the marks of that
             return dict.fromkeys(masks, Throttled(f"{error}; repeat the marks of other batches"))
-
-    def _masks(self, plan: Plan) -> dict[WordKey, int]:
-        """All bits that a plan clears."""
-        masks = self._bits_of(plan.batch, plan.first)
-        for span in plan.spans:
-            for key, mask in self._cover(span, plan.batch).items():
-                masks[key] = masks.get(key, 0) | mask
-        return masks
 
     def _cover(self, span: Span, batch: Batch) -> dict[WordKey, int]:
         """The bits that stand for a range.

@@ -251,11 +251,6 @@ class Verdicts:
         mark = self.marks[place]
         return mark.totals if isinstance(mark, Done | Failure | Count) else {}
 
-    def result(self, place: int) -> object:
-        """The result that a mark brings; None if it brings none."""
-        mark = self.marks[place]
-        return mark.result if isinstance(mark, Done) else None
-
     def ids(self, places: Iterable[int]) -> tuple[str, ...]:
         """The item ids of marks."""
         named = (self.marks[place] for place in places)
@@ -293,7 +288,7 @@ class Plan:
         failing: ordinal → the failure of an item; of those that are not held.
         covered: ordinals of failures whose items a range has marked from above. Their bits are cleared all
             the same, not as failed, since a repeat must settle what an earlier call left.
-        results: ordinal → the mark with the result of the item.
+        results: ordinal → the mark that brings the result of the item.
         repeats: mark → an earlier mark of the same item, which decides.
         spans: ranges; one that follows a failure or a result of its own items is left for a repeat.
     """
@@ -304,7 +299,7 @@ class Plan:
     held: dict[int, int] = field(default_factory=dict)
     failing: dict[int, int] = field(default_factory=dict)
     covered: set[int] = field(default_factory=set)
-    results: dict[int, int] = field(default_factory=dict)
+    results: dict[int, Done] = field(default_factory=dict)
     repeats: dict[int, int] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
 
@@ -334,7 +329,8 @@ def accepted(share: Share, batch: Batch, verdicts: Verdicts) -> Share:
         except InvalidItemId as error:
             refused |= dict.fromkeys(places, error)
     for place in share.detailed:
-        if not batch.results and verdicts.result(place) is not None:
+        mark = verdicts.marks[place]
+        if not batch.results and isinstance(mark, Done) and mark.result is not None:
             refused[place] = InvalidRequest(
                 f"batch {batch.batch_id} keeps no results: open it with results=True, or acknowledge without"
             )
@@ -376,8 +372,9 @@ def plan_of(share: Share, batch: Batch, verdicts: Verdicts) -> Plan:
         if failure:
             (plan.held if batch.holds else plan.failing)[ordinal] = place
     if batch.results:
-        plan.results = {n: place for n, place in plan.first.items() if verdicts.result(place) is not None}
-    noted = (plan.failing | plan.results).items()
+        marks = ((ordinal, verdicts.marks[place]) for ordinal, place in plan.first.items())
+        plan.results = {n: one for n, one in marks if isinstance(one, Done) and one.result is not None}
+    noted = [(n, plan.first[n]) for n in (*plan.failing, *plan.results)]
     for span in spans:
         if any(place < span.place and span.start <= n < span.stop for n, place in noted):
             verdicts.left[span.place] = Throttled(

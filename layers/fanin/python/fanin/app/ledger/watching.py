@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-from fanin.app.ledger.reading import Reading
+from fanin.app.ledger.reading import STATUS_READS, Reading
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports.batches import Telling
 from fanin.app.ports.parts import FailureRow
@@ -99,7 +99,9 @@ class Watching(Reading):
 
     def _failures(self, batch: Batch) -> tuple[int, Batch]:
         """At least so many items have failed or are held; and the row with those that are held."""
-        failed = self._count_failed(batch, budget=BUDGET)
+        walk = Walk(self.ports, batch, budget=BUDGET).finish()
+        tally = walk.tally if walk.stopped_at is None else walk.tally._replace(whole=False)
+        failed = self._failed.counted(replace(batch, failed_more=True), tally, budget=BUDGET).failed
         held = self._held.counted(batch, budget=BUDGET)
         return failed + held.held, held
 
@@ -113,11 +115,13 @@ class Watching(Reading):
             batch: the row.
             before: the row with the items that were held when failures were counted.
         """
-        progress = self._progress_within(batch, budget=BUDGET)
-        least = progress.done_min + self._held.counted(batch, budget=BUDGET).held
-        if before.held_more:
-            return least, batch.items
-        return least, min(batch.items, progress.done_max + before.held)
+        walk = Walk(self.ports, batch, budget=BUDGET).finish()
+        least = most = batch.items - walk.pending
+        if walk.stopped_at is not None:
+            bounds = self._bounds(batch, STATUS_READS - 1)
+            least, most = bounds.done_min, bounds.done_max
+        least += self._held.counted(batch, budget=BUDGET).held
+        return least, batch.items if before.held_more else min(batch.items, most + before.held)
 
     def _count_later(self, batch: Batch, tolerance: Tolerance, failed: int, done: int) -> None:
         """Remember up to which hint another count would find the batch within its tolerance.
