@@ -45,12 +45,9 @@ class Patterns(Kinds):
         return Gather(self._ports)
 
     def ended(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
-        match batch.kind:
-            case Kind.FRAME:
-                return self._frames.ended(event)
-            case Kind.SCATTER:
-                return self._scatters.ended(ledger, batch, event)
-        return event
+        if batch.kind is Kind.FRAME:
+            return self._frames.ended(event)
+        return self._scatters.ended(ledger, batch, event) if batch.kind is Kind.SCATTER else event
 
     def announced(self, batch: Batch) -> None:
         if batch.kind is Kind.FRAME:

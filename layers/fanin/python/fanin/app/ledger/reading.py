@@ -66,13 +66,9 @@ class Reading(Settling):
         from fanin.domain.prices import prices_or_default  # noqa: PLC0415
 
         batch = progress.batch
-        return estimate(
-            batch.items,
-            progress.done_min,
-            batch.failed + batch.held,
-            exact=batch.mode is Mode.EXACT,
-            prices=prices_or_default(self.ports.defaults.region),
-        )
+        exact, prices = batch.mode is Mode.EXACT, prices_or_default(self.ports.defaults.region)
+        failed = batch.failed + batch.held
+        return estimate(batch.items, progress.done_min, failed, exact=exact, prices=prices)
 
     def _status(self, batch: Batch, left: int, *, exact: bool) -> Progress:
         """How far a batch is, by at most so many reads."""
@@ -90,7 +86,7 @@ class Reading(Settling):
             if walk.stopped_at is None:
                 done = batch.items - walk.pending
                 return self._progress(batch, done, done, walk.tally, left)
-        return self._bounds(batch, left, exact=exact)
+        return self._bounds(batch, left)
 
     def _progress(self, batch: Batch, least: int, most: int, tally: Tally, left: int) -> Progress:
         """The progress, and how many items failed as far as the reads that are left show."""
@@ -162,15 +158,14 @@ class Reading(Settling):
         batch = with_totals(batch, walk.tally, all_read=at is None and cursor is None)
         return Verdict(batch, pending, (*found, *wrong), repaired, at)
 
-    def _bounds(self, batch: Batch, left: int, *, exact: bool = False) -> Progress:
+    def _bounds(self, batch: Batch, left: int) -> Progress:
         """Bounds from the root and the level below it: at most 65 words.
 
         A word for which no read is left counts with all its items as pending.
         """
         tree, n = self.ports.tree, batch.items
         lowest = max(0, tree.root_level(n) - 1)
-        budget = 1 + tree.width if exact else left - 1  # one for failures
-        walk = Walk(self.ports, batch, budget=budget, lowest=lowest).finish()
+        walk = Walk(self.ports, batch, budget=left - 1, lowest=lowest).finish()  # one is for failures
         # What is done, and what has failed, in unfinished words further down is not known here.
         whole = walk.stopped_at is None and (lowest == 0 or not walk.pending)
         tally = walk.tally._replace(whole=walk.tally.whole and whole)

@@ -173,11 +173,9 @@ class Settling:
             if any(answer.first != todo[key].mask for key, answer in cleared.items()):
                 ahead = [key for above in pending.values() for key in above if key not in words]
                 words |= self.ports.words.read_tallied(ahead)
-            errors: dict[WordKey, FaninError] = {}
-            done = self._done({key: answer.word for key, answer in cleared.items()}, errors)
+            done = self._done({key: answer.word for key, answer in cleared.items()}, outcomes)
             finished.update(done)
-            above = self._above({key: cleared[key].tally for key in done}, errors)
-            outcomes |= errors
+            above = self._above({key: cleared[key].tally for key in done}, outcomes)
             for key, change in above.items():
                 pending.setdefault(level + 1, {}).setdefault(key, _Change()).add(change)
         return {key: self._fate(key, outcomes, finished) for key in changes}
@@ -307,7 +305,7 @@ class Settling:
         all_of(self._settle({key: changes[key] for key in missing}))
 
     def _done(
-        self, words: Mapping[WordKey, int], errors: dict[WordKey, FaninError] | None = None
+        self, words: Mapping[WordKey, int], errors: dict[WordKey, Outcome] | None = None
     ) -> list[WordKey]:
         """The words that are done now; reads batch rows for words that may lie at the edge.
 
@@ -350,7 +348,7 @@ class Settling:
                     self.finish(batch)
 
     def _above(
-        self, done: Mapping[WordKey, Tally], errors: dict[WordKey, FaninError] | None = None
+        self, done: Mapping[WordKey, Tally], errors: dict[WordKey, Outcome] | None = None
     ) -> dict[WordKey, _Change]:
         """What finished words change in their parents; completes batches whose root is among the words.
 
