@@ -45,18 +45,15 @@ def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Att
         rows: how many rows may be read.
     """
     limits.whole("limit", limit, 1, limits.MAX_PAGE)
-    most = max(1, rows // _EACH)
-    page = ports.batches.page_of_flagged(cursor=cursor, limit=min(limit, most))
+    page = ports.batches.page_of_flagged(cursor=cursor, limit=min(limit, max(1, rows // _EACH)))
     now = ports.clock.now()
     there = [batch for batch in page.batches if not batch.gone(now)]
-    held = Held(ports)
-    seen = [held.counted(batch, budget=_HELD) for batch in Failed(ports).listed(there)]
+    seen = [Held(ports).counted(batch, budget=_HELD) for batch in Failed(ports).listed(there)]
     found = [one for batch in seen for one in _troubled(ports, batch)]
     found.sort(
         key=lambda one: (one.batch.state.terminal, list(Trouble).index(one.trouble), -one.batch.batch_id)
     )
-    whole = cursor is None and page.cursor is None
-    if whole:
+    if cursor is None and page.cursor is None:
         return Attention(tuple(found), Counter(one.trouble.value for one in found))
     counts = ports.batches.count_flagged()
     return Attention(

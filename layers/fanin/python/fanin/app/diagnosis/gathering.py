@@ -82,8 +82,7 @@ def _walk(ports: Ports, batch: Batch) -> Facts:
     if batch.items == 0 or batch.all_done:
         return Facts(batch, now, batch.items, batch.items, begun=bool(batch.items))
     tree, n = ports.tree, batch.items
-    budget = WORDS_HOLDING if batch.may_hold_more else WORDS
-    walk = Walk(ports, batch, budget=budget, chunk=CHUNK)
+    walk = Walk(ports, batch, budget=WORDS_HOLDING if batch.may_hold_more else WORDS, chunk=CHUNK)
     begun = False
     ordinals: list[int] = []
     for level, number, word, _ in walk:

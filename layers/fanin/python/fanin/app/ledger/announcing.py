@@ -240,8 +240,7 @@ def told_at_end(batch: Batch, event: Event) -> Batch:
 
 def early_event(ports: Ports, ledger: Ledger, batch: Batch, told: Told) -> Event:
     """The event of what is told, with the batch as its row is."""
-    counted = batch if told.kind is Early.PROGRESS else Held(ports).counted(batch)
-    detail = _shown(counted)
+    detail = _shown(batch if told.kind is Early.PROGRESS else Held(ports).counted(batch))
     if told.kind is Early.PROGRESS:
         detail["percent"] = told.percent
     else:

@@ -99,8 +99,7 @@ class Failed:
         leaves = self._ports.tree.masks(note.ordinal for note in notes)
         masks = {WordKey(batch.batch_id, 0, number): mask for number, mask in leaves.items()}
         words = self._ports.words.read(masks)
-        full = self._ports.tree.full
-        pending = {key: mask & words.get(key, full) for key, mask in masks.items()}
+        pending = {key: mask & words.get(key, self._ports.tree.full) for key, mask in masks.items()}
         clears = [Clear(key, mask, batch.expires_at) for key, mask in pending.items() if mask]
         all_of(dict(enumerate(self._ports.words.clear(clears))))
 
@@ -132,8 +131,7 @@ class Failed:
             root = roots.get(batch.batch_id)
             if root is None:
                 return batch
-            found = words.get(root, Tallied(tree.full, Tally()))
-            tally = found.tally.for_totals(len(batch.totals))
+            tally = words.get(root, Tallied(tree.full, Tally())).tally.for_totals(len(batch.totals))
             whole = tally.whole and root.level == 0
             batch = with_totals(batch, tally, all_read=root.level == 0)
             return replace(batch, failed=tally.failed, failed_more=not whole) if batch.failed_more else batch
@@ -198,8 +196,7 @@ class Held:
             notes, cursor = self._ports.parts.failures(batch.batch_id, cursor=cursor, limit=limit)
             ordinals = [note.ordinal for note in notes]
             pending = self.pending(batch, ordinals)
-            waiting = [note for note in notes if note.ordinal in pending]
-            takings = self.takings(batch, waiting)
+            takings = self.takings(batch, [note for note in notes if note.ordinal in pending])
             held += len(takings.free)
             reads += max(1, len(notes)) + self.reads(batch, ordinals) - len(notes) + takings.reads
             if cursor is None:
@@ -221,8 +218,7 @@ class Held:
     def listed(self, batches: Iterable[Batch]) -> tuple[Batch, ...]:
         """Rows with what a few reads show of the first of those that hold items; of the others, nothing."""
         rows = tuple(batches)
-        holding = (batch for batch in rows if batch.may_hold_more)
-        first = islice(holding, _LISTED)
+        first = islice((batch for batch in rows if batch.may_hold_more), _LISTED)
         counted = {batch.batch_id: self.counted(batch, budget=_LISTED_READS) for batch in first}
         return tuple(counted.get(batch.batch_id, batch) for batch in rows)
 

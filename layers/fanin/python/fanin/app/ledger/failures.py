@@ -76,8 +76,7 @@ class Leaving(Reading):
     def failure(self, batch_id: int, ordinal: int) -> reports.FailedMessage:
         limits.whole("the ordinal of an item", ordinal, 0, ids.MAX_ITEMS - 1)
         batch = self._known.current(batch_id)
-        notes = list(self.ports.parts.notes(batch_id, [ordinal]).values())
-        confirmed = self._that_count(batch, notes)
+        confirmed = self._that_count(batch, list(self.ports.parts.notes(batch_id, [ordinal]).values()))
         if not confirmed:
             raise FailureNotFound(
                 f"item {ordinal} of batch {batch_id} has not failed; `fanin failures` lists those that have"
@@ -206,8 +205,7 @@ class Leaving(Reading):
     def _fail(self, batch: Batch, notes: list[FailureRow]) -> int:
         """Mark items as failed; each brings to the totals what its failure brought when it was held."""
         masks = self._bits_of(batch, (note.ordinal for note in notes))
-        values = ((note.ordinal, dict(note.totals)) for note in notes)
-        bringing = brought(batch, values, self._tree)
+        bringing = brought(batch, ((note.ordinal, dict(note.totals)) for note in notes), self._tree)
         cleared = all_of(self.try_to_settle(masks, failed=masks, brought=bringing))
         if masks:
             self._known.touch(self._known.cached(batch.batch_id) or batch)

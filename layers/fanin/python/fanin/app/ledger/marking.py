@@ -92,14 +92,10 @@ class Marking(Watching):
         stops = {share.batch_id: share.stop for share in shares.values()}
         anew = [share.batch_id for share in shares.values() if any(map(verdicts.fails, share.detailed))]
         rows = self._known.try_reaching(stops, anew=anew) if shares else {}
-        batches: dict[int, Batch] = {}
         for batch_id, share in shares.items():
-            row = rows[batch_id]
-            if isinstance(row, FaninError):
+            if isinstance(row := rows[batch_id], FaninError):
                 verdicts.fail(share.places, row)
-            else:
-                batches[batch_id] = row
-        return batches
+        return {batch_id: row for batch_id in shares if isinstance(row := rows[batch_id], Batch)}
 
     def _keep_failures(self, plans: Mapping[int, Plan], verdicts: Verdicts) -> None:
         """Keep what is known of failures, before their items are marked."""

@@ -198,9 +198,7 @@ class _Parser:
         return {batch_id: share for batch_id, share in self._shares.items() if share.total}
 
     def _share(self, batch_id: int) -> Share:
-        if batch_id not in self._shares:
-            self._shares[batch_id] = Share(batch_id)
-        return self._shares[batch_id]
+        return self._shares.setdefault(batch_id, Share(batch_id))
 
 
 def _named(found: _Indices, refused: dict[int, FaninError]) -> Named:

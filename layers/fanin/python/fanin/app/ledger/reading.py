@@ -67,8 +67,7 @@ class Reading(Settling):
 
         batch = progress.batch
         exact, prices = batch.mode is Mode.EXACT, prices_or_default(self.ports.defaults.region)
-        failed = batch.failed + batch.held
-        return estimate(batch.items, progress.done_min, failed, exact=exact, prices=prices)
+        return estimate(batch.items, progress.done_min, batch.failed + batch.held, exact=exact, prices=prices)
 
     def _status(self, batch: Batch, left: int, *, exact: bool) -> Progress:
         """How far a batch is, by at most so many reads."""

@@ -35,8 +35,7 @@ class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Leaving, Reap
 
     def targets(self, batch_id: int) -> TargetReports:
         """Read the targets of a batch."""
-        batch = self._known.current(batch_id)
-        found = read_targets(self.ports.records, batch_id, range(batch.targets))
+        found = read_targets(self.ports.records, batch_id, range(self._known.current(batch_id).targets))
         return TargetReports(tuple(kept.report for kept in found))
 
     def redeliver(self, batch_id: int) -> TargetReports:

@@ -369,8 +369,7 @@ class Settling:
                     errors[key] = error
                 continue
             parent, mask = self._parent(key)
-            carried = {key.number % self._tree.width: tally}
-            changes.setdefault(parent, _Change()).add(_Change(mask, carried))
+            changes.setdefault(parent, _Change()).add(_Change(mask, {key.number % self._tree.width: tally}))
         return changes
 
     def _is_top(self, key: WordKey) -> bool:
