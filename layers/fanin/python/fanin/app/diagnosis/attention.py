@@ -5,7 +5,7 @@ not what there is. A flag may be older than its batch, so each row is judged as 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from fanin.app.attention import NESTED, trouble_of
@@ -23,16 +23,6 @@ _EACH: Final = 12 + _HELD + 3 * NESTED
 """Rows that are read of a batch at most: index, row, root, targets, a note, redrives, held items; and of
 items that failed with nested batches a note of each, one of its child, and the row of that. A live batch has
 fewer, with a word of each level instead of what is told of an end."""
-ACTIONS: Final[Mapping[Trouble, str]] = {
-    Trouble.STALLED: "why",
-    Trouble.HELD: "redrive",
-    Trouble.DEAD_LETTERS: "why",
-    Trouble.FAILING: "failures",
-    Trouble.TARGETS: "targets --redeliver",
-    Trouble.NOT_CLOSED: "close",
-    Trouble.INCOMPLETE: "why",
-    Trouble.FAILED: "redrive",
-}
 
 
 def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Attention:
@@ -67,7 +57,7 @@ def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Att
 def _troubled(ports: Ports, batch: Batch) -> Iterator[Troubled]:
     trouble = trouble_of(ports, batch) if batch.state.terminal else _live(ports, batch)
     if trouble is not None:
-        yield Troubled(batch, trouble, _reason(batch, trouble), ACTIONS[trouble])
+        yield Troubled(batch, trouble, *_reason(batch, trouble))
 
 
 def _live(ports: Ports, batch: Batch) -> Trouble | None:
@@ -91,19 +81,20 @@ def _all_done(ports: Ports, batch: Batch) -> bool:
     return tree.all_done([words.get(key, tree.full) for key in edge], batch.items)
 
 
-def _reason(batch: Batch, trouble: Trouble) -> str:
+def _reason(batch: Batch, trouble: Trouble) -> tuple[str, str]:
+    """What is wrong, in a sentence, and the command that helps."""
     failed = f"{'at least ' if batch.failed_more else ''}{counted(batch.failed, 'failed item')}"
     held = f"{'at least ' if batch.may_hold_more else ''}{counted(batch.held, 'held item')}"
     also = "".join(f", {one}" for one, n in ((held, batch.held), (failed, batch.failed)) if n)
     how = "completed" if batch.state is State.COMPLETE else batch.state.replace("_", " ")
     gave_up = "given up: " if batch.state is State.CANCELLED else ""
     return {
-        Trouble.STALLED: f"stalled: {batch.stall_why}{also}",
-        Trouble.DEAD_LETTERS: f"{batch.stall_why}{also}",
-        Trouble.HELD: f"{held}, to be redriven or released",
-        Trouble.FAILING: f"{failed} so far",
-        Trouble.TARGETS: f"a target could not be told of the end{also}",
-        Trouble.NOT_CLOSED: f"all {counted(batch.items, 'item')} done, but not closed{also}",
-        Trouble.INCOMPLETE: f"{how} with items missing{also}",
-        Trouble.FAILED: f"{gave_up}{failed if batch.failed else 'failed items'}, not redriven",
+        Trouble.STALLED: (f"stalled: {batch.stall_why}{also}", "why"),
+        Trouble.DEAD_LETTERS: (f"{batch.stall_why}{also}", "why"),
+        Trouble.HELD: (f"{held}, to be redriven or released", "redrive"),
+        Trouble.FAILING: (f"{failed} so far", "failures"),
+        Trouble.TARGETS: (f"a target could not be told of the end{also}", "targets --redeliver"),
+        Trouble.NOT_CLOSED: (f"all {counted(batch.items, 'item')} done, but not closed{also}", "close"),
+        Trouble.INCOMPLETE: (f"{how} with items missing{also}", "why"),
+        Trouble.FAILED: (f"{gave_up}{failed if batch.failed else 'failed items'}, not redriven", "redrive"),
     }[trouble]

@@ -270,12 +270,9 @@ class Settling:
         Reads first, and writes only what is missing, so it costs little when nothing was lost. Words of
         batches that are gone are ignored.
         """
-        for batch_id in {key.batch_id for key in finished}:
-            try:
-                self._known.fresh([batch_id])
-            except GONE:
-                finished = [key for key in finished if key.batch_id != batch_id]
-        rising: Collection[WordKey] = finished
+        rows = self._known.try_reaching(dict.fromkeys([key.batch_id for key in finished], 0))
+        there = all_of({n: row for n, row in rows.items() if not isinstance(row, GONE)})
+        rising = [key for key in finished if key.batch_id in there]
         while rising:
             self._look_again([key for key in rising if key.level >= self._root_level(key)])
             rising = [
