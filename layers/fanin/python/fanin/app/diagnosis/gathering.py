@@ -40,12 +40,7 @@ QUEUES: Final = 3
 
 
 def gather(ports: Ports, batch: Batch) -> Facts:
-    """Read what is known of a batch.
-
-    Args:
-        ports: the stores and queues.
-        batch: its row, read just now.
-    """
+    """Read what is known of a batch, whose row was read just now."""
     facts = _walk(ports, batch)
     batch, found = facts.batch, facts.missing
     if batch.state.terminal:

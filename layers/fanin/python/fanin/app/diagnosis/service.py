@@ -23,12 +23,7 @@ from fanin.wire.json_types import encode_time
 
 
 def diagnose(ports: Ports, batch: Batch) -> Diagnosis:
-    """Say why a batch is not finished.
-
-    Args:
-        ports: the stores and queues.
-        batch: its row, read just now.
-    """
+    """Say why a batch is not finished, whose row was read just now."""
     facts = gather(ports, batch)
     findings = most_likely_first(batch_findings(facts, queue_findings(facts)))
     known = known_ranges(facts)

@@ -39,11 +39,7 @@ MOST_COUNTED: Final = 10_000
 
 
 class Failed:
-    """Counts failed items.
-
-    Args:
-        ports: the stores.
-    """
+    """Counts failed items."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -162,11 +158,7 @@ class Takings(NamedTuple):
 
 
 class Held:
-    """Finds held items. For a batch that holds none, it reads nothing.
-
-    Args:
-        ports: the stores.
-    """
+    """Finds held items. For a batch that holds none, it reads nothing."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports

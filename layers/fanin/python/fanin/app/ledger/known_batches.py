@@ -155,13 +155,7 @@ class KnownBatches:
 
 
 class PinnedBatch(KnownBatches):
-    """One batch as its row was, to tell of that: it can be read even if it was removed since.
-
-    Args:
-        batches: where rows are read.
-        clock: tells the age of a remembered row.
-        batch: the row.
-    """
+    """One batch as its row was, to tell of that: it can be read even if it was removed since."""
 
     def __init__(self, batches: BatchStore, clock: Clock, batch: Batch) -> None:
         super().__init__(batches, clock)

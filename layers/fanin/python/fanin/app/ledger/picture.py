@@ -52,13 +52,7 @@ def picture(ports: Ports, batch: Batch, *, level: int | None, number: int) -> Pi
 
 
 class _Reader:
-    """Reads the parts of one node.
-
-    Args:
-        ports: the stores.
-        batch: the row; it has items.
-        node: what is known of the node without reading it.
-    """
+    """Reads the parts of one node of a batch with items; ``node`` is what is known without reading it."""
 
     def __init__(self, ports: Ports, batch: Batch, node: Picture) -> None:
         self._ports = ports
