@@ -14,7 +14,6 @@ from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch
 from fanin.domain.diagnosis import Diagnosis, Retry, SentItems, Severity, most_likely_first
-from fanin.domain.ids import Block
 from fanin.domain.reports import Attention
 from fanin.errors import InvalidRequest
 from fanin.wire.batches import BATCH
@@ -71,7 +70,6 @@ class DiagnosisService:
         parsed = [(*ids.parse_item(retry.item), retry) for retry in retries]
         rows: dict[int, list[RetryRow]] = {}
         stops: dict[int, int] = {}
-        blocks: set[Block] = set()
         for block, ordinal, retry in parsed:
             limits.whole("attempt", retry.attempt, 1, limits.MAX_ATTEMPTS)
             limits.text("error", retry.error, limits.MAX_REASON)
@@ -79,9 +77,8 @@ class DiagnosisService:
             row = RetryRow(ordinal, retry.attempt, retry.error, retry.queue, now)
             rows.setdefault(block.batch_id, []).append(row)
             stops[block.batch_id] = max(block.stop, stops.get(block.batch_id, 0))
-            blocks.add(block)
         batches = self._known.reaching(stops)
-        for block in blocks:
+        for block in {block for block, _, _ in parsed}:
             check_issued(block, batches[block.batch_id])
         for batch_id, batch in batches.items():
             if not batch.state.terminal:

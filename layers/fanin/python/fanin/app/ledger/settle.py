@@ -37,6 +37,7 @@ Values that are not whole leave the totals of the batch inexact: a nested batch 
 """
 NOTHING_FAILED: Final[Mapping[WordKey, int]] = MappingProxyType({})
 NOTHING_BROUGHT: Final[Brought] = MappingProxyType({})
+_NOTHING_READ: Final[Mapping[WordKey, Tallied]] = MappingProxyType({})
 
 
 def brought(
@@ -236,7 +237,8 @@ class Settling:
                 return batch
         if batch.items == 0:
             return self._complete(batch, Tally().for_totals(len(batch.totals)))
-        self._rise(words)
+        done = {key: found.tally for key, found in words.items() if self._is_done(key, found.word)}
+        self._carry_up(done, words)
         return self._known.cached(batch.batch_id) or batch
 
     def _close(self, batch: Batch) -> Batch:
@@ -290,16 +292,13 @@ class Settling:
             behind = {parent for parent, _ in (places[key] for key in lost)}
             rising = self._done({key: words[key] for key in known - behind})
 
-    def _carry_up(self, done: Mapping[WordKey, Tally]) -> None:
-        all_of(self._settle(self._above(done)))
-
-    def _rise(self, words: Mapping[WordKey, Tallied]) -> None:
-        """Carry up the words that are done, except those whose parent among ``words`` shows it already."""
-        changes = self._above(
-            {key: word.tally for key, word in words.items() if self._is_done(key, word.word)}
-        )
-        missing = [key for key, up in changes.items() if key not in words or up.mask & words[key].word]
-        all_of(self._settle({key: changes[key] for key in missing}))
+    def _carry_up(
+        self, done: Mapping[WordKey, Tally], above: Mapping[WordKey, Tallied] = _NOTHING_READ
+    ) -> None:
+        """Carry up words that are done, except those whose parent shows it already, as it was read."""
+        changes = self._above(done)
+        lost = [key for key, up in changes.items() if key not in above or up.mask & above[key].word]
+        all_of(self._settle({key: changes[key] for key in lost}))
 
     def _done(
         self, words: Mapping[WordKey, int], errors: dict[WordKey, Outcome] | None = None
