@@ -275,6 +275,7 @@ class Settling:
         rows = self._known.try_reaching(dict.fromkeys([key.batch_id for key in finished], 0))
         there = all_of({n: row for n, row in rows.items() if not isinstance(row, GONE)})
         rising = [key for key in finished if key.batch_id in there]
+        errors: dict[WordKey, Outcome] = {}
         while rising:
             self._look_again([key for key in rising if key.level >= self._root_level(key)])
             rising = [
@@ -290,22 +291,22 @@ class Settling:
             self._carry_up({key: word.tally for key, word in found.items()})
             known = {parent for key, (parent, _) in places.items() if key not in lost}
             behind = {parent for parent, _ in (places[key] for key in lost)}
-            rising = self._done({key: words[key] for key in known - behind})
+            rising = self._done({key: words[key] for key in known - behind}, errors)
+        all_of(errors)
 
     def _carry_up(
         self, done: Mapping[WordKey, Tally], above: Mapping[WordKey, Tallied] = _NOTHING_READ
     ) -> None:
         """Carry up words that are done, except those whose parent shows it already, as it was read."""
-        changes = self._above(done)
+        errors: dict[WordKey, Outcome] = {}
+        changes = self._above(done, errors)
         lost = [key for key, up in changes.items() if key not in above or up.mask & above[key].word]
-        all_of(self._settle({key: changes[key] for key in lost}))
+        all_of(errors | self._settle({key: changes[key] for key in lost}))
 
-    def _done(
-        self, words: Mapping[WordKey, int], errors: dict[WordKey, Outcome] | None = None
-    ) -> list[WordKey]:
+    def _done(self, words: Mapping[WordKey, int], errors: dict[WordKey, Outcome]) -> list[WordKey]:
         """The words that are done now; reads batch rows for words that may lie at the edge.
 
-        Where these cannot be read, ``errors`` gets the words; without it, the error is raised.
+        Where these cannot be read, ``errors`` gets the words.
         """
         done, doubtful = [], []
         for key, word in words.items():
@@ -317,8 +318,6 @@ class Settling:
         try:
             self._look_again(doubtful)
         except (Throttled, ServiceUnavailable) as error:
-            if errors is None:
-                raise
             errors |= dict.fromkeys(doubtful, error)
             return done
         return done + [key for key in doubtful if self._is_done(key, words[key])]
@@ -343,13 +342,11 @@ class Settling:
                 if batch.draining_at is not None:
                     self.finish(batch)
 
-    def _above(
-        self, done: Mapping[WordKey, Tally], errors: dict[WordKey, Outcome] | None = None
-    ) -> dict[WordKey, _Change]:
+    def _above(self, done: Mapping[WordKey, Tally], errors: dict[WordKey, Outcome]) -> dict[WordKey, _Change]:
         """What finished words change in their parents; completes batches whose root is among the words.
 
         The root of an open batch is not known, so the words may lie above it: a done word at or above the
-        root completes the batch. Where that fails, ``errors`` gets the word; without it, the error is raised.
+        root completes the batch. Where that fails, ``errors`` gets the word.
         """
         changes: dict[WordKey, _Change] = {}
         for key, found in done.items():
@@ -360,8 +357,6 @@ class Settling:
                     if batch.state is State.CLOSED:
                         self._complete(batch, tally)
                 except (Throttled, ServiceUnavailable, *GONE) as error:
-                    if errors is None:
-                        raise
                     errors[key] = error
                 continue
             parent, mask = self._parent(key)
