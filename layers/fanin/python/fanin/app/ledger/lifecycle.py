@@ -156,8 +156,8 @@ def _check_drains(batch: Batch) -> None:
         InvalidRequest: it is estimated, and knows no items; it is bounded, so that its items would wait for
             each other; or it belongs to a pattern.
     """
-    if batch.mode is Mode.ESTIMATED or batch.limit or batch.kind is not Kind.BATCH:
-        kind = batch.mode if batch.mode is Mode.ESTIMATED else "bounded" if batch.limit else batch.kind
+    kind = batch.mode if batch.mode is Mode.ESTIMATED else "bounded" if batch.limit else batch.kind
+    if kind != Kind.BATCH:
         raise InvalidRequest(
             f"batch {batch.batch_id} cannot close when it is drained: that takes a plain, exact batch without"
             f" a limit, and its kind is {kind}; close it without `when`"

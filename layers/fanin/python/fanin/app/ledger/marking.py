@@ -238,12 +238,11 @@ class Marking(Watching):
         """How many items the marked ranges have; ranges that could not be marked are judged."""
         ranged = 0
         for span in plan.spans:
-            found = (outcomes[key] for key in self._cover(span, plan.batch))
-            error = next((one for one in found if isinstance(one, FaninError)), None)
-            if error is None:
-                ranged += span.size
+            found = [outcomes[key] for key in self._cover(span, plan.batch)]
+            if errors := [one for one in found if isinstance(one, FaninError)]:
+                verdicts.fail([span.place], errors[0])
             else:
-                verdicts.fail([span.place], error)
+                ranged += span.size
         return ranged
 
     def _tell_of(self, plan: Plan, outcomes: Mapping[WordKey, Outcome], verdicts: Verdicts) -> None:
