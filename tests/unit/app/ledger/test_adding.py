@@ -190,7 +190,7 @@ class TestBounded:
         finish, budgets = Walk.finish, list[int]()
 
         def finished(self: Walk) -> Walk:
-            budgets.append(self._budget)
+            budgets.append(self.budget)
             return finish(self)
 
         monkeypatch.setattr(Walk, "finish", finished)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fanin.app.api import Ledger
+from fanin.app.api import Buffers, Diagnostics, Frames, Ledger
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
@@ -18,11 +18,9 @@ from fanin.domain import limits
 from fanin.domain.batch import Batch, Kind, State
 
 if TYPE_CHECKING:
-    from fanin.app.buffers.service import BufferService
-    from fanin.app.diagnosis.service import DiagnosisService
     from fanin.app.directory.routing import RoutingService
     from fanin.app.directory.service import DirectoryService
-    from fanin.app.frames import FrameNotices, FrameService
+    from fanin.app.frames import FrameNotices
     from fanin.app.redrives.redrive import RedriveService
     from fanin.app.scatters.gather import Gather
     from fanin.app.scatters.service import ScatterService
@@ -47,12 +45,9 @@ class Patterns(Kinds):
         return Gather(self._ports)
 
     def ended(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
-        match batch.kind:
-            case Kind.FRAME:
-                return self._frames.ended(event)
-            case Kind.SCATTER:
-                return self._scatters.ended(ledger, batch, event)
-        return event
+        if batch.kind is Kind.FRAME:
+            return self._frames.ended(event)
+        return self._scatters.ended(ledger, batch, event) if batch.kind is Kind.SCATTER else event
 
     def announced(self, batch: Batch) -> None:
         if batch.kind is Kind.FRAME:
@@ -90,7 +85,7 @@ class Services:
         return LedgerService(self.ports, Patterns(self.ports), rows=self._rows)
 
     @cached_property
-    def diagnostics(self) -> DiagnosisService:
+    def diagnostics(self) -> Diagnostics:
         from fanin.app.diagnosis.service import DiagnosisService
 
         return DiagnosisService(self.ports, rows=self._rows)
@@ -114,13 +109,13 @@ class Services:
         return ScatterService(self.ledger)
 
     @cached_property
-    def frames(self) -> FrameService:
+    def frames(self) -> Frames:
         from fanin.app.frames import FrameService
 
         return FrameService(self.ledger)
 
     @cached_property
-    def buffers(self) -> BufferService:
+    def buffers(self) -> Buffers:
         from fanin.app.buffers.service import BufferService
 
         return BufferService(self.ledger)

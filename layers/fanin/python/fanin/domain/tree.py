@@ -163,7 +163,7 @@ class Tree:
         Args:
             number: which word of the level.
             n: a size the batch has reached.
-            level: of the word.
+            level: of the word; -1 for an item, whose own bit is the first then.
 
         Yields:
             One bit on each level above, up to the root, lowest first.

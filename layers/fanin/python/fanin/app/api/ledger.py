@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from fanin.domain.batch import CloseWhen
 
 if TYPE_CHECKING:
+    from fanin.domain import reports
     from fanin.domain.access import Principal
     from fanin.domain.batch import Batch, ChangeLimits, OpenBatch, State
     from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
@@ -15,20 +16,6 @@ if TYPE_CHECKING:
     from fanin.domain.marks import Mark, Marked
     from fanin.domain.picture import Picture
     from fanin.domain.redrives import Redrive, Redriving, Redrivings, Selection
-    from fanin.domain.reports import (
-        Attention,
-        BatchCounts,
-        Batches,
-        Errors,
-        Expired,
-        FailedMessage,
-        Failures,
-        Missing,
-        Progress,
-        ReleasedItems,
-        Results,
-        Verdict,
-    )
     from fanin.domain.targets import TargetReports
 
 
@@ -159,7 +146,7 @@ class Ledger(Protocol):
 
     def release(
         self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
-    ) -> ReleasedItems:
+    ) -> reports.ReleasedItems:
         """Give up held items: mark them as failed, so that the batch can complete.
 
         Args:
@@ -174,7 +161,7 @@ class Ledger(Protocol):
             RequestTooLarge: the selection has more than 100 errors or ranges, or errors of over 32 KiB.
         """
 
-    def status(self, batch_id: int, *, exact: bool = False, brief: bool = False) -> Progress:
+    def status(self, batch_id: int, *, exact: bool = False, brief: bool = False) -> reports.Progress:
         """Read the batch with bounds of its done items (at most 67 reads), or with their exact count.
 
         Of a batch that holds failed items, up to 67 more rows are read to count those that are held.
@@ -185,7 +172,7 @@ class Ledger(Protocol):
             brief: read the row only; then the bounds say nothing.
         """
 
-    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
+    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Missing:
         """List the ranges of pending items, up to 1,000 a page. Only a None cursor marks the end.
 
         Raises:
@@ -211,7 +198,7 @@ class Ledger(Protocol):
             InvalidRequest: the batch is estimated, or has no such node.
         """
 
-    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Results:
+    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Results:
         """List the results of items that are done, by ordinal, also while others are pending.
 
         Args:
@@ -224,28 +211,28 @@ class Ledger(Protocol):
             InvalidRequest: the batch was not opened to keep results.
         """
 
-    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
+    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Failures:
         """List failed items by ordinal, up to 1,000 a page. Only a None cursor marks the end.
 
         Raises:
             InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
         """
 
-    def failure(self, batch_id: int, ordinal: int) -> FailedMessage:
+    def failure(self, batch_id: int, ordinal: int) -> reports.FailedMessage:
         """Read one failed item with its message.
 
         Raises:
             FailureNotFound: the item has not failed.
         """
 
-    def errors(self, batch_id: int, *, cursor: str | None = None) -> Errors:
+    def errors(self, batch_id: int, *, cursor: str | None = None) -> reports.Errors:
         """Group the failed items of one part of a batch by error; only a None cursor marks the last part.
 
         Raises:
             InvalidRequest: the cursor is not from this listing.
         """
 
-    def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
+    def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> reports.Verdict:
         """Recompute the state of one part from the items up, and report what disagrees.
 
         Args:
@@ -262,7 +249,7 @@ class Ledger(Protocol):
         parent: int | None = None,
         cursor: str | None = None,
         limit: int = 100,
-    ) -> Batches:
+    ) -> reports.Batches:
         """List batches by state, by user key or by parent, up to 1,000 a page.
 
         A page may be short or empty; only a None cursor marks the end. With a user key the newest batch is
@@ -281,14 +268,14 @@ class Ledger(Protocol):
             BatchNotFound, BatchGone: there is no such parent.
         """
 
-    def counts(self) -> BatchCounts:
+    def counts(self) -> reports.BatchCounts:
         """Count the batches in each state, whatever their number; reads the index and no batch.
 
         Up to 100,000 or so batches in a state are counted, of more at least so many. One that was removed
         may be counted until its rows are deleted.
         """
 
-    def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
+    def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> reports.Expired:
         """Orphan one page of live batches, or remove one of ended ones, that are idle.
 
         Args:
@@ -300,7 +287,7 @@ class Ledger(Protocol):
             InvalidRequest: the cursor is not from this expiry.
         """
 
-    def remove(self, batch_id: int) -> Expired:
+    def remove(self, batch_id: int) -> reports.Expired:
         """Remove one ended batch: it reads as gone from now on. Its end is announced all the same.
 
         Returns:
@@ -338,7 +325,7 @@ class Diagnostics(Protocol):
         It writes nothing. What it may not look at is a finding, not an error.
         """
 
-    def attention(self, *, cursor: str | None = None, limit: int = 100) -> Attention:
+    def attention(self, *, cursor: str | None = None, limit: int = 100) -> reports.Attention:
         """List the batches that a person should look at: live ones first, the most urgent before others.
 
         It reads what is wrong, however many batches there are. A failure that was redriven is not wrong any

@@ -9,6 +9,7 @@ from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE, MAX_PAGE, MAX_WAIT
 from fanin.domain.paging import pages
 
 if TYPE_CHECKING:
+    from fanin.domain import scatter
     from fanin.domain.access import Principal
     from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work
     from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
         Sent,
     )
     from fanin.domain.frames import Claim, Frame, OpenFrame, Ticket
-    from fanin.domain.scatter import (
-        FailedRecipients,
-        Gathered,
-        MissingRecipients,
-        Reply,
-        ReplyReceipt,
-        Scatter,
-        Scattered,
-    )
 
 
 class Scatters(Protocol):
@@ -41,8 +33,8 @@ class Scatters(Protocol):
     """
 
     def start(
-        self, scatter: Scatter, *, key: str | None = None, caller: Principal | None = None
-    ) -> Scattered:
+        self, scatter: scatter.Scatter, *, key: str | None = None, caller: Principal | None = None
+    ) -> scatter.Scattered:
         """Send a message to many.
 
         Args:
@@ -60,15 +52,15 @@ class Scatters(Protocol):
             RequestTooLarge: too many recipients, or too large a message.
         """
 
-    def status(self, batch_id: int) -> Scattered:
+    def status(self, batch_id: int) -> scatter.Scattered:
         """Read the scatter with exact counts of replies, failures and missing recipients."""
 
-    def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
+    def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> scatter.Gathered:
         """The replies so far, in the order of the recipients; at most 100 a page, fewer if they are large."""
 
     def missing_recipients(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
-    ) -> MissingRecipients:
+    ) -> scatter.MissingRecipients:
         """Recipients that have neither replied nor failed, in their order; at most 100 a page.
 
         To see every recipient at least once while replies come in, read the missing ones first, then the
@@ -81,10 +73,10 @@ class Scatters(Protocol):
 
     def failed_recipients(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
-    ) -> FailedRecipients:
+    ) -> scatter.FailedRecipients:
         """Recipients that failed, in their order, each with the reason; at most 100 a page."""
 
-    def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
+    def reply(self, replies: Sequence[scatter.Reply]) -> list[scatter.ReplyReceipt]:
         """Take up to 100 replies. The first reply of each recipient counts; a repeat does no harm.
 
         Raises:

@@ -5,7 +5,7 @@ not what there is. A flag may be older than its batch, so each row is judged as 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from fanin.app.attention import NESTED, trouble_of
@@ -23,17 +23,6 @@ _EACH: Final = 12 + _HELD + 3 * NESTED
 """Rows that are read of a batch at most: index, row, root, targets, a note, redrives, held items; and of
 items that failed with nested batches a note of each, one of its child, and the row of that. A live batch has
 fewer, with a word of each level instead of what is told of an end."""
-ACTIONS: Final[Mapping[Trouble, str]] = {
-    Trouble.STALLED: "why",
-    Trouble.HELD: "redrive",
-    Trouble.DEAD_LETTERS: "why",
-    Trouble.FAILING: "failures",
-    Trouble.TARGETS: "targets --redeliver",
-    Trouble.NOT_CLOSED: "close",
-    Trouble.INCOMPLETE: "why",
-    Trouble.FAILED: "redrive",
-}
-_ORDER: Final = {trouble: place for place, trouble in enumerate(Trouble)}
 
 
 def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Attention:
@@ -46,16 +35,15 @@ def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Att
         rows: how many rows may be read.
     """
     limits.whole("limit", limit, 1, limits.MAX_PAGE)
-    most = max(1, rows // _EACH)
-    page = ports.batches.page_of_flagged(cursor=cursor, limit=min(limit, most))
+    page = ports.batches.page_of_flagged(cursor=cursor, limit=min(limit, max(1, rows // _EACH)))
     now = ports.clock.now()
     there = [batch for batch in page.batches if not batch.gone(now)]
-    held = Held(ports)
-    seen = [held.counted(batch, budget=_HELD) for batch in Failed(ports).listed(there)]
+    seen = [Held(ports).counted(batch, budget=_HELD) for batch in Failed(ports).listed(there)]
     found = [one for batch in seen for one in _troubled(ports, batch)]
-    found.sort(key=lambda one: (one.batch.state.terminal, _ORDER[one.trouble], -one.batch.batch_id))
-    whole = cursor is None and page.cursor is None
-    if whole:
+    found.sort(
+        key=lambda one: (one.batch.state.terminal, list(Trouble).index(one.trouble), -one.batch.batch_id)
+    )
+    if cursor is None and page.cursor is None:
         return Attention(tuple(found), Counter(one.trouble.value for one in found))
     counts = ports.batches.count_flagged()
     return Attention(
@@ -69,7 +57,7 @@ def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Att
 def _troubled(ports: Ports, batch: Batch) -> Iterator[Troubled]:
     trouble = trouble_of(ports, batch) if batch.state.terminal else _live(ports, batch)
     if trouble is not None:
-        yield Troubled(batch, trouble, _reason(batch, trouble), ACTIONS[trouble])
+        yield Troubled(batch, trouble, *_reason(batch, trouble))
 
 
 def _live(ports: Ports, batch: Batch) -> Trouble | None:
@@ -93,26 +81,20 @@ def _all_done(ports: Ports, batch: Batch) -> bool:
     return tree.all_done([words.get(key, tree.full) for key in edge], batch.items)
 
 
-def _reason(batch: Batch, trouble: Trouble) -> str:  # noqa: PLR0911  a sentence for each trouble
+def _reason(batch: Batch, trouble: Trouble) -> tuple[str, str]:
+    """What is wrong, in a sentence, and the command that helps."""
     failed = f"{'at least ' if batch.failed_more else ''}{counted(batch.failed, 'failed item')}"
     held = f"{'at least ' if batch.may_hold_more else ''}{counted(batch.held, 'held item')}"
     also = "".join(f", {one}" for one, n in ((held, batch.held), (failed, batch.failed)) if n)
-    match trouble:
-        case Trouble.STALLED:
-            return f"stalled: {batch.stall_why}{also}"
-        case Trouble.DEAD_LETTERS:
-            return f"{batch.stall_why}{also}"
-        case Trouble.HELD:
-            return f"{held}, to be redriven or released"
-        case Trouble.FAILING:
-            return f"{failed} so far"
-        case Trouble.TARGETS:
-            return f"a target could not be told of the end{also}"
-        case Trouble.NOT_CLOSED:
-            return f"all {counted(batch.items, 'item')} done, but not closed{also}"
-        case Trouble.INCOMPLETE:
-            how = "completed" if batch.state is State.COMPLETE else batch.state.replace("_", " ")
-            return f"{how} with items missing{also}"
-        case Trouble.FAILED:
-            gave_up = "given up: " if batch.state is State.CANCELLED else ""
-            return f"{gave_up}{failed if batch.failed else 'failed items'}, not redriven"
+    how = "completed" if batch.state is State.COMPLETE else batch.state.replace("_", " ")
+    gave_up = "given up: " if batch.state is State.CANCELLED else ""
+    return {
+        Trouble.STALLED: (f"stalled: {batch.stall_why}{also}", "why"),
+        Trouble.DEAD_LETTERS: (f"{batch.stall_why}{also}", "why"),
+        Trouble.HELD: (f"{held}, to be redriven or released", "redrive"),
+        Trouble.FAILING: (f"{failed} so far", "failures"),
+        Trouble.TARGETS: (f"a target could not be told of the end{also}", "targets --redeliver"),
+        Trouble.NOT_CLOSED: (f"all {counted(batch.items, 'item')} done, but not closed{also}", "close"),
+        Trouble.INCOMPLETE: (f"{how} with items missing{also}", "why"),
+        Trouble.FAILED: (f"{gave_up}{failed if batch.failed else 'failed items'}, not redriven", "redrive"),
+    }[trouble]

@@ -147,19 +147,20 @@ def _never_sent(facts: Facts) -> Iterator[Finding]:
     unsent = [found for found in facts.not_held if facts.unsent(found)]
     if not unsent or facts.batch.kind is not Kind.BATCH:
         return
-    count = sum(found.stop - found.start for found in unsent)
-    first = unsent[0].start
-    evidence: dict[str, str | int] = {"first": first, "items": count}
     if facts.sent:
+        first, count = unsent[0].start, sum(found.stop - found.start for found in unsent)
+        # A block is noted after it was sent, so a producer at work is a little ahead of its notes.
+        at_work = facts.recent and facts.open
+        missing = Severity.ERROR if facts.quiet else Severity.WARNING
         yield Finding(
             Code.NEVER_SENT,
-            _of_unsent(facts),
+            Severity.INFO if at_work else missing,
             "Items were probably never sent",
             f"At least {count:,} missing items, from item {first} on, were added, and no note says that their"
             " messages were sent, as it does for other items of the batch.",
             "Repeat the producer with the same keys: it sends what is missing under the same items."
             f" {facts.lost()}",
-            evidence,
+            {"first": first, "items": count},
         )
     elif not facts.begun and not facts.held and not facts.children:  # items of children need no messages
         yield Finding(
@@ -174,18 +175,11 @@ def _never_sent(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _of_unsent(facts: Facts) -> Severity:
-    """A block is noted after it was sent, so a producer at work is a little ahead of its notes."""
-    if facts.recent and facts.open:
-        return Severity.INFO
-    return Severity.ERROR if facts.quiet else Severity.WARNING
-
-
 def _retrying(facts: Facts) -> Iterator[Finding]:
     if not facts.retries:
         return
-    last = max(facts.retries.values(), key=lambda row: row.at)
-    count = len(facts.retries)
+    last, count = max(facts.retries.values(), key=lambda row: row.at), len(facts.retries)
+    evidence: dict[str, str | int] = {"items": count, "item": last.ordinal, "attempt": last.attempt}
     yield Finding(
         Code.RETRYING,
         Severity.WARNING,
@@ -193,13 +187,7 @@ def _retrying(facts: Facts) -> Iterator[Finding]:
         f"At least {counted(count, 'missing item was', 'missing items were')} tried more than once. The last"
         f" attempt, number {last.attempt} at item {last.ordinal}, failed: {last.error}",
         "Fix the cause; the messages come again by themselves until the queue's limit of receives.",
-        {
-            "items": count,
-            "item": last.ordinal,
-            "attempt": last.attempt,
-            "error": last.error,
-            "queue": last.queue,
-        },
+        {**evidence, "error": last.error, "queue": last.queue},
     )
 
 
@@ -304,7 +292,7 @@ def _eta(facts: Facts) -> int | None:
     elapsed = facts.now - facts.batch.created_at
     if not facts.done_min or elapsed <= 0:
         return None
-    return round(facts.pending * elapsed / facts.done_min / 1000)
+    return round((facts.batch.items - facts.done_min) * elapsed / facts.done_min / 1000)
 
 
 def _rate(items: float) -> str:

@@ -40,12 +40,7 @@ QUEUES: Final = 3
 
 
 def gather(ports: Ports, batch: Batch) -> Facts:
-    """Read what is known of a batch.
-
-    Args:
-        ports: the stores and queues.
-        batch: its row, read just now.
-    """
+    """Read what is known of a batch, whose row was read just now."""
     facts = _walk(ports, batch)
     batch, found = facts.batch, facts.missing
     if batch.state.terminal:
@@ -82,8 +77,7 @@ def _walk(ports: Ports, batch: Batch) -> Facts:
     if batch.items == 0 or batch.all_done:
         return Facts(batch, now, batch.items, batch.items, begun=bool(batch.items))
     tree, n = ports.tree, batch.items
-    budget = WORDS_HOLDING if batch.may_hold_more else WORDS
-    walk = Walk(ports, batch, budget=budget, chunk=CHUNK)
+    walk = Walk(ports, batch, budget=WORDS_HOLDING if batch.may_hold_more else WORDS, chunk=CHUNK)
     begun = False
     ordinals: list[int] = []
     for level, number, word, _ in walk:
@@ -122,9 +116,8 @@ def _held(ports: Ports, facts: Facts) -> tuple[dict[int, str], bool]:
     notes, cursor = ports.parts.failures(batch.batch_id, limit=HELD)
     missing = [note for note in notes if any(one.start <= note.ordinal < one.stop for one in facts.missing)]
     held = Held(ports).takings(batch, missing).free
-    return {note.ordinal: note.reason for note in held}, cursor is not None or (
-        facts.missing_more and len(missing) < len(notes)
-    )
+    more = cursor is not None or (facts.missing_more and len(missing) < len(notes))
+    return {note.ordinal: note.reason for note in held}, more
 
 
 def _retries(ports: Ports, batch: Batch, missing: tuple[MissingRange, ...]) -> Mapping[int, RetryRow]:
@@ -151,11 +144,8 @@ def _children(ports: Ports, batch: Batch, missing: tuple[MissingRange, ...], now
         if child is not None:
             found[ordinal] = child
     rows = ports.batches.read(found.values())
-    return {
-        ordinal: rows[child]
-        for ordinal, child in found.items()
-        if child in rows and not rows[child].state.terminal and not rows[child].gone(now)
-    }
+    live = {child: row for child, row in rows.items() if not (row.state.terminal or row.gone(now))}
+    return {ordinal: live[child] for ordinal, child in found.items() if child in live}
 
 
 def _queues(sent: Iterable[SentRow], missing: tuple[MissingRange, ...]) -> list[str]:
@@ -206,11 +196,6 @@ class Facts:
     held: Mapping[int, str] = field(default_factory=dict)
     held_more: bool = False
     targets: tuple[TargetReport, ...] = ()
-
-    @property
-    def pending(self) -> int:
-        """At most so many items are pending."""
-        return self.batch.items - self.done_min
 
     @property
     def all_done(self) -> bool:
@@ -289,11 +274,6 @@ class Facts:
         """Whether no note says that an item of a range was sent, and none can be left that does."""
         return not self.sent_more and not self.covering(found)
 
-    def reports_of(self, found: MissingRange) -> Iterator[QueueReport]:
-        """What was seen of the queues to which items of a range were sent."""
-        queues = {row.queue for row in self.covering(found)}
-        return (report for report in self.queues if report.queue in queues)
-
 
 def known_ranges(facts: Facts) -> tuple[MissingKnown, ...]:
     """What is known of the first missing ranges; items of one range may be in different states."""
@@ -325,8 +305,9 @@ def _by_notes(facts: Facts, found: MissingRange) -> tuple[Known, str]:
 
 
 def _in_a_queue(facts: Facts, found: MissingRange) -> tuple[Known, str]:
-    for report in facts.reports_of(found):
-        if report.figures is None:
+    queues = {row.queue for row in facts.covering(found)}
+    for report in facts.queues:
+        if report.figures is None or report.queue not in queues:
             continue
         if report.figures.visible or report.figures.delayed:
             return Known.WAITING, f"probably in the queue {report.name}"

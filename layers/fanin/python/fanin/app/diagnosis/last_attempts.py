@@ -1,6 +1,7 @@
 """The last attempts at items whose messages died: why they failed, and in which queue."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import RetryRow
@@ -21,11 +22,9 @@ def last_attempts(ports: Ports, items: Iterable[str]) -> dict[str, RetryRow]:
     """
     found: dict[str, RetryRow] = {}
     for batch_id, ordinals in by_batch(items).items():
-        try:
+        with suppress(FaninError):
             rows = ports.parts.retries(batch_id, ordinals.values())
-        except FaninError:
-            continue
-        found |= {item: rows[ordinal] for item, ordinal in ordinals.items() if ordinal in rows}
+            found |= {item: rows[ordinal] for item, ordinal in ordinals.items() if ordinal in rows}
     return found
 
 
@@ -33,11 +32,9 @@ def by_batch(items: Iterable[str]) -> dict[int, dict[str, int]]:
     """The ordinals of items, by batch and id; malformed ids are left out."""
     named: dict[int, dict[str, int]] = {}
     for item in items:
-        try:
+        with suppress(FaninError):
             block, ordinal = ids.parse_item(item)
-        except FaninError:
-            continue
-        named.setdefault(block.batch_id, {})[item] = ordinal
+            named.setdefault(block.batch_id, {})[item] = ordinal
     return named
 
 
@@ -58,12 +55,10 @@ def sent_queues(ports: Ports, items: Iterable[str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for batch_id, ordinals in by_batch(items).items():
-        try:
+        with suppress(FaninError):
             sent, more = ports.parts.sent(batch_id, upto=max(ordinals.values()), limit=_SENT)
-        except FaninError:
-            continue
-        for item, ordinal in ordinals.items():
-            queues = {row.queue for row in sent if row.start <= ordinal < row.stop}
-            if len(queues) == 1 and not more:
-                found[item] = queues.pop()
+            for item, ordinal in ordinals.items():
+                queues = {row.queue for row in sent if row.start <= ordinal < row.stop}
+                if len(queues) == 1 and not more:
+                    found[item] = queues.pop()
     return found

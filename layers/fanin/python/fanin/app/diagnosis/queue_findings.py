@@ -15,10 +15,7 @@ def queue_findings(facts: Facts) -> list[Finding]:
     """Findings about the queues to which missing items were sent; held items are in none."""
     if facts.all_held:
         return []
-    found: list[Finding] = []
-    for report in facts.queues:
-        found += _of(facts, report)
-    return found + list(_unseen(facts))
+    return [*(one for report in facts.queues for one in _of(facts, report)), *_unseen(facts)]
 
 
 def _of(facts: Facts, report: QueueReport) -> Iterator[Finding]:
@@ -102,57 +99,48 @@ def _waiting(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Fi
     waiting = counted(figures.visible, "message waits", "messages wait")
     seen = f"About {waiting} in {report.name}, and none is in flight."
     evidence: dict[str, str | int] = {"queue": report.name, "visible": figures.visible, "in_flight": 0}
+
+    def found(severity: Severity, title: str, detail: str, advice: str, **more: str) -> Finding:
+        return Finding(Code.WAITING, severity, title, f"{seen} {detail}", advice, {**evidence, **more})
+
     consumers = report.consumers
     if consumers is None:
         if not facts.moving:
-            yield Finding(
-                Code.WAITING,
+            yield found(
                 Severity.WARNING,
                 "Probably nobody receives the messages",
-                f"{seen} {_LAG} Its event source mappings could not be listed.",
+                f"{_LAG} Its event source mappings could not be listed.",
                 "Check that the consumers of the queue run, and that they may receive from it.",
-                evidence,
             )
     elif any(consumer.enabled for consumer in consumers):
         names = ", ".join(consumer.function for consumer in consumers if consumer.enabled)
         if facts.quiet:
-            yield Finding(
-                Code.WAITING,
+            yield found(
                 Severity.WARNING,
                 "Messages wait although a consumer is enabled",
-                f"{seen} {_LAG} The event source mapping of {names} is enabled.",
+                f"{_LAG} The event source mapping of {names} is enabled.",
                 "Check the function's role, its concurrency, and the visibility timeout of the queue.",
-                {**evidence, "consumers": names},
+                consumers=names,
             )
     elif consumers:
         states = ", ".join(f"{consumer.function} ({consumer.state})" for consumer in consumers)
-        yield Finding(
-            Code.WAITING,
+        yield found(
             Severity.ERROR,
             "Nobody receives the messages: the event source mapping is not enabled",
-            f"{seen} The queue's event source mappings: {states}.",
+            f"The queue's event source mappings: {states}.",
             "Enable the event source mapping: `aws lambda update-event-source-mapping --enabled --uuid"
             f" {consumers[0].mapping or 'UUID'}`.",
-            {**evidence, "consumers": states},
+            consumers=states,
         )
     elif not facts.moving or not facts.recent:
-        yield Finding(
-            Code.WAITING,
-            _of_unreceived(facts),
-            "Perhaps nobody receives the messages"
-            if facts.moving
-            else "Probably nobody receives the messages",
-            f"{seen} {_LAG} No event source mapping reads from the queue.",
+        # A batch that moves may just be slow, so that its queue looks idle is worth saying and no more.
+        still = Severity.WARNING if facts.recent else Severity.ERROR
+        yield found(
+            Severity.INFO if facts.moving else still,
+            f"{'Perhaps' if facts.moving else 'Probably'} nobody receives the messages",
+            f"{_LAG} No event source mapping reads from the queue.",
             "Connect a consumer to the queue. If processes elsewhere poll it, check that they run.",
-            evidence,
         )
-
-
-def _of_unreceived(facts: Facts) -> Severity:
-    """A batch that moves may just be slow, so that its queue looks idle is worth saying and no more."""
-    if facts.moving:
-        return Severity.INFO
-    return Severity.WARNING if facts.recent else Severity.ERROR
 
 
 def _in_flight(report: QueueReport, figures: Figures) -> Finding:

@@ -14,7 +14,6 @@ from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch
 from fanin.domain.diagnosis import Diagnosis, Retry, SentItems, Severity, most_likely_first
-from fanin.domain.ids import Block
 from fanin.domain.reports import Attention
 from fanin.errors import InvalidRequest
 from fanin.wire.batches import BATCH
@@ -23,22 +22,11 @@ from fanin.wire.json_types import encode_time
 
 
 def diagnose(ports: Ports, batch: Batch) -> Diagnosis:
-    """Say why a batch is not finished.
-
-    Args:
-        ports: the stores and queues.
-        batch: its row, read just now.
-    """
+    """Say why a batch is not finished, whose row was read just now."""
     facts = gather(ports, batch)
-    findings = batch_findings(facts, queue_findings(facts))
-    return Diagnosis(
-        facts.batch,
-        facts.done_min,
-        facts.done_max,
-        most_likely_first(findings),
-        known_ranges(facts),
-        facts.missing_more,
-    )
+    findings = most_likely_first(batch_findings(facts, queue_findings(facts)))
+    known = known_ranges(facts)
+    return Diagnosis(facts.batch, facts.done_min, facts.done_max, findings, known, facts.missing_more)
 
 
 class DiagnosisService:
@@ -46,16 +34,13 @@ class DiagnosisService:
 
     Args:
         ports: the stores and queues.
-        known: batch rows that the process remembers; by default none yet.
         rows: how many rows a listing reads at most.
     """
 
-    def __init__(
-        self, ports: Ports, known: KnownBatches | None = None, *, rows: int = limits.MAX_ROWS
-    ) -> None:
+    def __init__(self, ports: Ports, *, rows: int = limits.MAX_ROWS) -> None:
         self._ports = ports
         self._rows = rows
-        self._known = known or KnownBatches(ports.batches, ports.clock)
+        self._known = KnownBatches(ports.batches, ports.clock)
 
     def why(self, batch_id: int) -> Diagnosis:
         return diagnose(self._ports, self._known.current(batch_id))
@@ -85,7 +70,6 @@ class DiagnosisService:
         parsed = [(*ids.parse_item(retry.item), retry) for retry in retries]
         rows: dict[int, list[RetryRow]] = {}
         stops: dict[int, int] = {}
-        blocks: set[Block] = set()
         for block, ordinal, retry in parsed:
             limits.whole("attempt", retry.attempt, 1, limits.MAX_ATTEMPTS)
             limits.text("error", retry.error, limits.MAX_REASON)
@@ -93,9 +77,8 @@ class DiagnosisService:
             row = RetryRow(ordinal, retry.attempt, retry.error, retry.queue, now)
             rows.setdefault(block.batch_id, []).append(row)
             stops[block.batch_id] = max(block.stop, stops.get(block.batch_id, 0))
-            blocks.add(block)
         batches = self._known.reaching(stops)
-        for block in blocks:
+        for block in {block for block, _, _ in parsed}:
             check_issued(block, batches[block.batch_id])
         for batch_id, batch in batches.items():
             if not batch.state.terminal:
@@ -122,9 +105,5 @@ def stall_event(ports: Ports, batch: Batch) -> Event | None:
         "quiet_since": encode_time(batch.active_until(ports.clock.now())),
         "finding": FINDING.encode(first),
     }
-    return Event(
-        id=f"{ports.defaults.event_prefix}{batch.batch_id}.stalled.{batch.touched_at}",
-        detail_type=names.BATCH_STALLED,
-        detail=detail,
-        time=ports.clock.now(),
-    )
+    name = f"{ports.defaults.event_prefix}{batch.batch_id}.stalled.{batch.touched_at}"
+    return Event(name, names.BATCH_STALLED, detail, ports.clock.now())

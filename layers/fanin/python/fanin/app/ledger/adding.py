@@ -1,8 +1,9 @@
 """Adding items: one conditional write for any number of items."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from fanin import errors
 from fanin.app.ledger.failed import done_among
 from fanin.app.ledger.known_batches import check_issued
 from fanin.app.ledger.reading import Reading
@@ -13,16 +14,6 @@ from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import MAX_DIGEST, MAX_KEYS, Group, ItemKey, KeyedItem, KeyedItems, checked_key
 from fanin.domain.tree import runs
-from fanin.errors import (
-    BatchClosed,
-    InvalidItemId,
-    InvalidRequest,
-    ItemDone,
-    KeyNotFound,
-    LimitReached,
-    MaxItemsReached,
-    Throttled,
-)
 
 TRIES = 20
 """Attempts against other producers of the same batch, before the caller is asked to try again."""
@@ -75,11 +66,13 @@ class Adding(Reading):
         """
         block, ordinal = ids.parse_item(item)
         if block.batch_id != batch_id:
-            raise InvalidItemId(f"item {item} is not of batch {batch_id}: an item adds to its own batch only")
+            raise errors.InvalidItemId(
+                f"item {item} is not of batch {batch_id}: an item adds to its own batch only"
+            )
         batch = self._known.current(batch_id)
         check_issued(block, batch)
         if done_among(self.ports, batch_id, [ordinal]):
-            raise ItemDone(f"item {item} is done, so it adds nothing more; drop this message")
+            raise errors.ItemDone(f"item {item} is done, so it adds nothing more; drop this message")
         return batch, ordinal
 
     def _sent(self, batch_id: int, start: int, stop: int) -> bool:
@@ -100,7 +93,7 @@ class Adding(Reading):
         else:
             batch, by = self._adder(batch_id, item)
         if batch.mode is Mode.ESTIMATED:
-            raise InvalidRequest(
+            raise errors.InvalidRequest(
                 f"batch {batch_id} is estimated and knows no items: add a number, or open an exact batch"
             )
         rows = self.ports.parts.keys(batch_id, list(first))
@@ -124,12 +117,7 @@ class Adding(Reading):
         raise _contended(batch_id)
 
     def _keyed(
-        self,
-        batch: Batch,
-        keys: Sequence[ItemKey],
-        rows: Mapping[str, KeyRow],
-        added: Collection[str],
-        by: int | None,
+        self, batch: Batch, keys: Sequence[ItemKey], rows: dict[str, KeyRow], added: set[str], by: int | None
     ) -> tuple[KeyedItem, ...]:
         """What the caller is told of each key; of several equal ones, the first is the one that was added."""
         there = [row for row in rows.values() if row.key not in added]
@@ -141,32 +129,25 @@ class Adding(Reading):
             if self._sent(batch.batch_id, start, stop)
             for ordinal in range(start, stop)
         }
-        found: dict[str, KeyedItem] = {}
         answers: list[KeyedItem] = []
+        told: set[str] = set()
         for one in keys:
-            row = rows[one.key]
-            again = one.key in found or one.key not in added
+            row, first = rows[one.key], one.key not in told
+            new = first and one.key in added
             differs = bool(one.payload and row.payload and one.payload != row.payload)
             wanted = not differs if by is None else row.ordinal in mine and row.ordinal not in sent
-            answer = KeyedItem(
-                one.key,
-                _item_of(batch, row.ordinal),
-                added=not again,
-                done=row.ordinal in done or batch.all_done,
-                differs=differs,
-                send=one.key not in found and (not again or (wanted and row.ordinal not in done)),
-            )
-            found.setdefault(one.key, answer)
-            answers.append(answer)
+            send = first and (new or (wanted and row.ordinal not in done))
+            item, is_done = _item_of(batch, row.ordinal), row.ordinal in done or batch.all_done
+            answers.append(KeyedItem(one.key, item, added=new, done=is_done, differs=differs, send=send))
+            told.add(one.key)
         return tuple(answers)
 
     def find_key(self, batch_id: int, *, key_of_item: str) -> KeyedItem:
         """The item of a key."""
-        key = key_of_item
-        batch = self._known.current(batch_id)
-        row = self.ports.parts.keys(batch_id, [checked_key(key)]).get(key)
+        batch, key = self._known.current(batch_id), checked_key(key_of_item)
+        row = self.ports.parts.keys(batch_id, [key]).get(key)
         if row is None:
-            raise KeyNotFound(f"batch {batch_id} has no item with the key {limits.shown(key)}")
+            raise errors.KeyNotFound(f"batch {batch_id} has no item with the key {limits.shown(key)}")
         done = batch.all_done or bool(done_among(self.ports, batch_id, [row.ordinal]))
         return KeyedItem(key, _item_of(batch, row.ordinal), done=done)
 
@@ -176,7 +157,11 @@ class Adding(Reading):
             row = self._allocate(batch_id, batch, count)
             if row is None:
                 batch = self._known.current(batch_id)
-                row = self._allocate_counted(batch, count)
+                if (pending := self._admit(batch, count)) is not None:
+                    items, activity = batch.items, self._known.activity(batch)
+                    row = self.ports.batches.allocate_counted(
+                        batch_id, count, items=items, pending=pending, activity=activity
+                    )
             if row is not None:
                 # A process that did not know the batch could not record the addition as activity.
                 self._known.touch(self._known.unexpired(self._known.remember(row)))
@@ -185,34 +170,25 @@ class Adding(Reading):
 
     def _allocate(self, batch_id: int, batch: Batch | None, count: int) -> Batch | None:
         """Add, unless the row is known to be full: that write would only fail."""
-        if batch and not _fits(batch, count):
+        if batch is None:
+            return self.ports.batches.allocate(batch_id, count, activity=None, room=None)
+        if not _fits(batch, count):
             return None
-        activity = self._known.activity(batch) if batch else None
-        most = batch.max_items if batch else None
-        room = None if batch is None or batch.limit is None else batch.limit - count
-        return self.ports.batches.allocate(batch_id, count, activity=activity, room=room, most=most)
-
-    def _allocate_counted(self, batch: Batch, count: int) -> Batch | None:
-        """Add where counting the pending items shows that there is room after all; see ``_admit``."""
-        pending = self._admit(batch, count)
-        if pending is None:
-            return None
-        return self.ports.batches.allocate_counted(
-            batch.batch_id, count, items=batch.items, pending=pending, activity=self._known.activity(batch)
+        activity, room = self._known.activity(batch), None if batch.limit is None else batch.limit - count
+        return self.ports.batches.allocate(
+            batch_id, count, activity=activity, room=room, most=batch.max_items
         )
 
     def _add_once(self, batch: Batch, count: int, key: IdempotencyKey, *, by_item: bool = False) -> Group:
-        batch_id = batch.batch_id
         for _ in range(TRIES):
             activity = self._known.activity(batch)
             first = self.ports.batches.allocate_once(batch, count, key, activity=activity, by_item=by_item)
             if first is not None:
                 return replace(_group(batch, first, count), again=first < batch.items)
-            batch = self._known.current(batch_id)
-            pending = self._admit(batch, count, by_item=by_item)
-            if pending is not None:
-                self.ports.batches.rebound(batch_id, items=batch.items, pending=pending)
-        raise _contended(batch_id)
+            batch = self._known.current(batch.batch_id)
+            if (pending := self._admit(batch, count, by_item=by_item)) is not None:
+                self.ports.batches.rebound(batch.batch_id, items=batch.items, pending=pending)
+        raise _contended(batch.batch_id)
 
     def _admit(self, batch: Batch, count: int, *, by_item: bool = False) -> int | None:
         """Find out why an addition failed; in a batch that seems full, count the pending items.
@@ -227,27 +203,27 @@ class Adding(Reading):
             InvalidRequest: the batch can never take so many items.
         """
         if batch.state is not State.OPEN:
-            raise BatchClosed(
+            raise errors.BatchClosed(
                 f"batch {batch.batch_id} is {batch.state}: it takes no more items; open another"
             )
         if batch.draining and not by_item:
-            raise BatchClosed(
+            raise errors.BatchClosed(
                 f"batch {batch.batch_id} drains: it takes only items that its own pending items add, each by"
                 " its item id (`message.add_items` in a handler); open another"
             )
         if batch.max_items is not None and batch.items > batch.max_items - count:
-            raise MaxItemsReached(
+            raise errors.MaxItemsReached(
                 f"batch {batch.batch_id} has {batch.items} items and takes {batch.max_items} in all, so"
                 f" {count} more do not fit; nothing was added"
             )
         if batch.items > ids.MAX_ITEMS - count:
-            raise InvalidRequest(
+            raise errors.InvalidRequest(
                 f"batch {batch.batch_id} has {batch.items} items, and can hold 2^40 in all; open another"
             )
         if batch.limit is None:
             return None
         if count > batch.limit:
-            raise InvalidRequest(
+            raise errors.InvalidRequest(
                 f"{count} items never fit into {_name_of(batch)}, whose limit is {batch.limit};"
                 " add fewer at a time"
             )
@@ -256,7 +232,7 @@ class Adding(Reading):
         # At most ``limit`` items are pending, so the walk reads at most that many words on each level.
         pending = Walk(self.ports, batch, budget=limits.MAX_LIMIT * 8).finish().pending
         if pending + count > batch.limit:
-            raise LimitReached(
+            raise errors.LimitReached(
                 f"{_name_of(batch)} has {pending} items pending of at most {batch.limit};"
                 " try again when some are done",
                 retry_after=1,
@@ -271,7 +247,7 @@ def _check_lives(batch: Batch) -> None:
         BatchClosed: their batch has ended without them.
     """
     if batch.state.terminal and not batch.all_done:
-        raise BatchClosed(
+        raise errors.BatchClosed(
             f"batch {batch.batch_id} is {batch.state}: what was added to it before is dropped by consumers;"
             " open another"
         )
@@ -292,8 +268,10 @@ def _group(batch: Batch, first: int, count: int) -> Group:
     return Group(batch.batch_id, ids.issue(batch.batch_id, first, count, batch.salt).group_id, count)
 
 
-def _contended(batch_id: int) -> Throttled:
-    return Throttled(f"too many producers add to batch {batch_id} at the same time; try again", retry_after=1)
+def _contended(batch_id: int) -> errors.Throttled:
+    return errors.Throttled(
+        f"too many producers add to batch {batch_id} at the same time; try again", retry_after=1
+    )
 
 
 def _item_of(batch: Batch, ordinal: int) -> str:

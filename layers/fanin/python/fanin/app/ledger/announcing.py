@@ -119,23 +119,21 @@ def _acknowledge_parent(ports: Ports, ledger: Marking, batch: Batch, item: str) 
     if ports.batches.child_of(ItemPlace(block.batch_id, ordinal)) not in {None, batch.batch_id}:
         return
     with suppress(*GONE):  # the parent batch was removed
-        if not batch.used:
-            why = f"batch {batch.instead_of} did not complete, nor was it tried again"
-            ledger.mark([Failure(item, why)]).whole()
-        elif batch.state is State.COMPLETE:
-            mark, exact = _of_complete(ports, batch, item, block.batch_id)
-            ledger.mark_parent(mark, exact=exact).whole()
-        else:
-            ledger.mark([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")]).whole()
+        mark, exact = _of_parent(ports, batch, item, block.batch_id)
+        ledger.mark_parent(mark, exact=exact).whole()
 
 
-def _of_complete(ports: Ports, batch: Batch, item: str, parent_id: int) -> tuple[Done | Failure, bool]:
-    """What a complete child makes of its parent item. It brings its sums to the totals of the same names.
+def _of_parent(ports: Ports, batch: Batch, item: str, parent_id: int) -> tuple[Done | Failure, bool]:
+    """What a child makes of its parent item. If complete, it brings its sums to the totals of the same names.
 
     Returns:
         The mark, and whether its sums are exact. Those of an estimated child are not, nor those of a partial
         one that takes too many reads; one that is too large to be added is left out.
     """
+    if not batch.used:
+        return Failure(item, f"batch {batch.instead_of} did not complete, nor was it tried again"), True
+    if batch.state is not State.COMPLETE:
+        return Failure(item, f"batch {batch.batch_id} ended as {batch.state}"), True
     child = Failed(ports).counted(batch, Tally(whole=False), budget=END_READS)
     parent = ports.batches.read([parent_id]).get(parent_id) if child.totals or not child.succeeded else None
     if parent is None:
@@ -160,23 +158,17 @@ def end_event(ledger: Ledger, batch: Batch, *, counted: Batch, at: int) -> Event
         counted: the row, with its held items and its totals counted.
         at: when it ended, ms since the epoch.
     """
-    return Event(
-        id=f"{batch.batch_id}.{batch.state}",
-        detail_type=names.DETAIL_TYPES[batch.state],
-        detail=_detail(ledger, counted),
-        time=at,
-    )
-
-
-def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
-    """The batch as the API shows it, with the first of its failed items and missing ranges."""
-    detail: dict[str, object] = {**BATCH.encode(replace(batch, attention=None))}
-    detail |= _failed(ledger, batch)
+    detail = {**_shown(counted), **_failed(ledger, counted)}
     if batch.mode is Mode.EXACT and not batch.all_done:
         missing = ledger.missing(batch.batch_id, limit=LISTED)
         detail["missing"] = [MISSING_RANGE.encode(found) for found in missing.ranges]
         detail["missing_more"] = missing.cursor is not None
-    return detail
+    return Event(f"{batch.batch_id}.{batch.state}", names.DETAIL_TYPES[batch.state], detail, at)
+
+
+def _shown(batch: Batch) -> dict[str, object]:
+    """The batch as the API shows it."""
+    return {**BATCH.encode(replace(batch, attention=None))}
 
 
 def fitted(event: Event) -> Event:
@@ -248,15 +240,11 @@ def told_at_end(batch: Batch, event: Event) -> Batch:
 
 def early_event(ports: Ports, ledger: Ledger, batch: Batch, told: Told) -> Event:
     """The event of what is told, with the batch as its row is."""
-    counted = batch if told.kind is Early.PROGRESS else Held(ports).counted(batch)
-    detail: dict[str, object] = {**BATCH.encode(replace(counted, attention=None))}
+    detail = _shown(batch if told.kind is Early.PROGRESS else Held(ports).counted(batch))
     if told.kind is Early.PROGRESS:
         detail["percent"] = told.percent
     else:
         detail["failures"] = _quoted(ledger.failures(batch.batch_id, limit=FIRST_FAILURES).failures)
-    return Event(
-        id=f"{ports.defaults.event_prefix}{batch.batch_id}.{told.name}",
-        detail_type=names.EARLY_TYPES[told.kind],
-        detail=detail,
-        time=told.at or batch.ended_at or ports.clock.now(),
-    )
+    name = f"{ports.defaults.event_prefix}{batch.batch_id}.{told.name}"
+    at = told.at or batch.ended_at or ports.clock.now()
+    return Event(name, names.EARLY_TYPES[told.kind], detail, at)

@@ -109,10 +109,8 @@ class Clearing(Watching):
     ) -> BitsCleared:
         total = self._items(masks)
         if before.state.terminal:
-            complete = before.state is State.COMPLETE
-            if before.all_done:
-                return BitsCleared(before.batch_id, before.state, complete, duplicates=total)
-            return BitsCleared(before.batch_id, before.state, complete, late=total)
+            of_all = {"duplicates" if before.all_done else "late": total}
+            return BitsCleared(before.batch_id, before.state, before.state is State.COMPLETE, **of_all)
         cleared = {key: outcomes[key].first & mask for key, mask in masks.items()}
         leaves = self._items({key: mask for key, mask in cleared.items() if not key.level})
         new = self._items(cleared)

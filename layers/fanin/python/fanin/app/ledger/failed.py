@@ -16,15 +16,15 @@ again when the batch of that item has ended without it, or when the redrive died
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
+from fanin.app.ledger.known_batches import all_of
 from fanin.app.ledger.walk import with_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow, Redriven
 from fanin.app.ports.words import Clear, Tallied, Tally, WordKey
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State
-from fanin.errors import FaninError
 
 READS: Final = 67
 """How many rows are read at most to count the held items of a batch, unless the caller says otherwise."""
@@ -34,18 +34,12 @@ _LISTED_READS: Final = 20
 READS_OF_LIST: Final = _LISTED * _LISTED_READS
 """How many rows are read at most to count the held items of the batches of a page."""
 _PAGE: Final = 1_000
-_Paths: TypeAlias = Mapping[int, list[tuple[WordKey, int]]]
-"""Number of a word of level 0 → the words above it, each with the bit that leads down to it."""
 MOST_COUNTED: Final = 10_000
 """Notes of failures that are read at most when a batch completes."""
 
 
 class Failed:
-    """Counts failed items.
-
-    Args:
-        ports: the stores.
-    """
+    """Counts failed items."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -101,12 +95,9 @@ class Failed:
         leaves = self._ports.tree.masks(note.ordinal for note in notes)
         masks = {WordKey(batch.batch_id, 0, number): mask for number, mask in leaves.items()}
         words = self._ports.words.read(masks)
-        full = self._ports.tree.full
-        pending = {key: mask & words.get(key, full) for key, mask in masks.items()}
+        pending = {key: mask & words.get(key, self._ports.tree.full) for key, mask in masks.items()}
         clears = [Clear(key, mask, batch.expires_at) for key, mask in pending.items() if mask]
-        for outcome in self._ports.words.clear(clears) if clears else ():
-            if isinstance(outcome, FaninError):
-                raise outcome
+        all_of(dict(enumerate(self._ports.words.clear(clears))))
 
     def confirmed(self, batch: Batch, notes: Sequence[FailureRow]) -> Sequence[FailureRow]:
         """Those notes whose item has failed: a note is written first, and then another mark may have won."""
@@ -118,14 +109,9 @@ class Failed:
     def among(self, batch_id: int, ordinals: Iterable[int]) -> set[int]:
         """Those ordinals of an exact batch whose bit was cleared as failed; reads their words."""
         tree = self._ports.tree
-        places = {ordinal: divmod(ordinal, tree.width) for ordinal in ordinals}
-        numbers = sorted({number for number, _ in places.values()})
-        masks = self._ports.words.read_failed([WordKey(batch_id, 0, number) for number in numbers])
-        return {
-            ordinal
-            for ordinal, (number, position) in places.items()
-            if masks.get(WordKey(batch_id, 0, number), 0) & tree.bits[position]
-        }
+        leaves = {n: WordKey(batch_id, 0, n // tree.width) for n in ordinals}
+        masks = self._ports.words.read_failed(sorted(set(leaves.values())))
+        return {n for n, key in leaves.items() if masks.get(key, 0) & tree.bits[n % tree.width]}
 
     def listed(self, batches: Sequence[Batch]) -> tuple[Batch, ...]:
         """Rows with what the roots of their trees know, which is one read for each live batch."""
@@ -141,8 +127,7 @@ class Failed:
             root = roots.get(batch.batch_id)
             if root is None:
                 return batch
-            found = words.get(root, Tallied(tree.full, Tally()))
-            tally = found.tally.for_totals(len(batch.totals))
+            tally = words.get(root, Tallied(tree.full, Tally())).tally.for_totals(len(batch.totals))
             whole = tally.whole and root.level == 0
             batch = with_totals(batch, tally, all_read=root.level == 0)
             return replace(batch, failed=tally.failed, failed_more=not whole) if batch.failed_more else batch
@@ -173,11 +158,7 @@ class Takings(NamedTuple):
 
 
 class Held:
-    """Finds held items. For a batch that holds none, it reads nothing.
-
-    Args:
-        ports: the stores.
-    """
+    """Finds held items. For a batch that holds none, it reads nothing."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -207,8 +188,7 @@ class Held:
             notes, cursor = self._ports.parts.failures(batch.batch_id, cursor=cursor, limit=limit)
             ordinals = [note.ordinal for note in notes]
             pending = self.pending(batch, ordinals)
-            waiting = [note for note in notes if note.ordinal in pending]
-            takings = self.takings(batch, waiting)
+            takings = self.takings(batch, [note for note in notes if note.ordinal in pending])
             held += len(takings.free)
             reads += max(1, len(notes)) + self.reads(batch, ordinals) - len(notes) + takings.reads
             if cursor is None:
@@ -224,13 +204,13 @@ class Held:
 
     def reads(self, batch: Batch, ordinals: Collection[int]) -> int:
         """The same of several items with notes that were read before; neighbours share words."""
-        return len(_words(batch, self._paths(batch, ordinals))) + len(ordinals)
+        paths = self._paths(batch, ordinals).values()
+        return len({key for path in paths for key, _ in path}) + len(ordinals)
 
     def listed(self, batches: Iterable[Batch]) -> tuple[Batch, ...]:
         """Rows with what a few reads show of the first of those that hold items; of the others, nothing."""
         rows = tuple(batches)
-        holding = (batch for batch in rows if batch.may_hold_more)
-        first = islice(holding, _LISTED)
+        first = islice((batch for batch in rows if batch.may_hold_more), _LISTED)
         counted = {batch.batch_id: self.counted(batch, budget=_LISTED_READS) for batch in first}
         return tuple(counted.get(batch.batch_id, batch) for batch in rows)
 
@@ -249,16 +229,9 @@ class Held:
                 such items count as taken: at any rate they are not held any more.
         """
         marks = self._ports.parts.redriven(batch.batch_id, [note.ordinal for note in notes])
-        later = {
-            note.ordinal
-            for note in notes
-            if batch.holds and note.ordinal in marks and marks[note.ordinal].failed_at < note.failed_at
-        }
-        sent = {
-            ordinal: ids.parse_item(mark.item)
-            for ordinal, mark in marks.items()
-            if mark.item and ordinal not in later
-        }
+        taken = [(note, marks[note.ordinal]) for note in notes if note.ordinal in marks]
+        later = {note.ordinal for note, mark in taken if batch.holds and mark.failed_at < note.failed_at}
+        sent = {n: ids.parse_item(mark.item) for n, mark in marks.items() if mark.item and n not in later}
         unsent, records = self._unsent(batch.batch_id, {ordinal: marks[ordinal] for ordinal in sent})
         places: dict[int, dict[int, int]] = {}
         for ordinal, (block, place) in sent.items():
@@ -314,43 +287,22 @@ class Held:
 
     def pending(self, batch: Batch, ordinals: Collection[int]) -> set[int]:
         """Those ordinals of which no bit is clear, neither their own nor one above it."""
-        tree = self._ports.tree
-        paths = self._paths(batch, ordinals)
-        words = self._ports.words.read(_words(batch, paths))
-        return {
-            ordinal
-            for ordinal in self._below_pending(ordinals, paths, words)
-            if words.get(_leaf(batch, ordinal // tree.width), tree.full) & tree.bits[ordinal % tree.width]
-        }
+        return self._pending(self._paths(batch, ordinals))
 
     def below_pending(self, batch: Batch, ordinals: Collection[int]) -> set[int]:
         """Those ordinals of which no bit above their own is clear: no range has marked them from above."""
-        paths = self._paths(batch, ordinals)
+        return self._pending({n: path[1:] for n, path in self._paths(batch, ordinals).items()})
+
+    def _pending(self, paths: Mapping[int, Sequence[tuple[WordKey, int]]]) -> set[int]:
         words = self._ports.words.read({key for path in paths.values() for key, _ in path})
-        return self._below_pending(ordinals, paths, words)
+        full = self._ports.tree.full
+        return {n for n, path in paths.items() if all(words.get(key, full) & mask for key, mask in path)}
 
-    def _below_pending(
-        self, ordinals: Collection[int], paths: _Paths, words: Mapping[WordKey, int]
-    ) -> set[int]:
-        full, width = self._ports.tree.full, self._ports.tree.width
-        below = {n for n, path in paths.items() if all(words.get(key, full) & mask for key, mask in path)}
-        return {ordinal for ordinal in ordinals if ordinal // width in below}
+    def _paths(self, batch: Batch, ordinals: Iterable[int]) -> dict[int, list[tuple[WordKey, int]]]:
+        """Ordinal → its own bit and those above it, up to the root, each with its word."""
 
-    def _paths(self, batch: Batch, ordinals: Iterable[int]) -> _Paths:
-        tree = self._ports.tree
-        return {
-            number: [
-                (WordKey(batch.batch_id, above.level, above.number), above.mask)
-                for above in tree.ancestors(number, batch.items)
-            ]
-            for number in {ordinal // tree.width for ordinal in ordinals}
-        }
+        def path(ordinal: int) -> list[tuple[WordKey, int]]:
+            bits = self._ports.tree.ancestors(ordinal, batch.items, level=-1)
+            return [(WordKey(batch.batch_id, level, number), mask) for level, number, mask in bits]
 
-
-def _leaf(batch: Batch, number: int) -> WordKey:
-    return WordKey(batch.batch_id, 0, number)
-
-
-def _words(batch: Batch, paths: _Paths) -> set[WordKey]:
-    """All words of the paths."""
-    return {_leaf(batch, number) for number in paths} | {key for path in paths.values() for key, _ in path}
+        return {ordinal: path(ordinal) for ordinal in ordinals}

@@ -6,7 +6,6 @@ stored before their items are marked, and read for items that are done.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from fanin.app.failures import load_messages, put_large
@@ -17,7 +16,6 @@ from fanin.app.ledger.settle import brought
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import REDRIVE, FailureRow, Redriven, ResultRow
-from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits, reports
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.failures import MAX_ERROR
@@ -78,8 +76,7 @@ class Leaving(Reading):
     def failure(self, batch_id: int, ordinal: int) -> reports.FailedMessage:
         limits.whole("the ordinal of an item", ordinal, 0, ids.MAX_ITEMS - 1)
         batch = self._known.current(batch_id)
-        notes = list(self.ports.parts.notes(batch_id, [ordinal]).values())
-        confirmed = self._that_count(batch, notes)
+        confirmed = self._that_count(batch, list(self.ports.parts.notes(batch_id, [ordinal]).values()))
         if not confirmed:
             raise FailureNotFound(
                 f"item {ordinal} of batch {batch_id} has not failed; `fanin failures` lists those that have"
@@ -173,9 +170,8 @@ class Leaving(Reading):
         most = each + (self._held.most_reads(batch) + 1 if batch.may_hold_more else 2)
         found: dict[FailureRow, bool] = {}
         while True:
-            notes, cursor = self.ports.parts.failures(
-                batch.batch_id, cursor=cursor, limit=max(1, min(limit, left // most))
-            )
+            asked = max(1, min(limit, left // most))
+            notes, cursor = self.ports.parts.failures(batch.batch_id, cursor=cursor, limit=asked)
             found |= self._that_count(batch, notes)
             limit -= len(notes)
             ordinals = [note.ordinal for note in notes]
@@ -196,34 +192,29 @@ class Leaving(Reading):
         return self._redrives and batch.kind is Kind.BATCH  # what a pattern sends has no redrive
 
     def _shown(self, batch: Batch, notes: Mapping[FailureRow, bool]) -> tuple[reports.FailedItem, ...]:
+        ordinals = [note.ordinal for note in notes]
         redriven: Mapping[int, Redriven] = {}
         if notes and self._shows_redrives(batch):
-            redriven = self.ports.parts.redriven(batch.batch_id, [note.ordinal for note in notes])
-        ordinals = [note.ordinal for note in notes]
+            redriven = self.ports.parts.redriven(batch.batch_id, ordinals)
         keys = self.ports.parts.keys_of(batch.batch_id, ordinals) if batch.keyed else {}
         return tuple(
-            replace(
-                _failed_item(
-                    note, redriven[note.ordinal].redrive if note.ordinal in redriven else None, held=held
-                ),
-                key=keys.get(note.ordinal, ""),
-            )
+            _failed_item(note, redriven.get(note.ordinal), held=held, key=keys.get(note.ordinal, ""))
             for note, held in notes.items()
         )
 
     def _fail(self, batch: Batch, notes: list[FailureRow]) -> int:
         """Mark items as failed; each brings to the totals what its failure brought when it was held."""
-        leaves = self._tree.masks(note.ordinal for note in notes)
-        masks = {WordKey(batch.batch_id, 0, number): mask for number, mask in leaves.items()}
-        values = ((note.ordinal, dict(note.totals)) for note in notes)
-        bringing = brought(batch, values, self._tree)
+        masks = self._bits_of(batch, (note.ordinal for note in notes))
+        bringing = brought(batch, ((note.ordinal, dict(note.totals)) for note in notes), self._tree)
         cleared = all_of(self.try_to_settle(masks, failed=masks, brought=bringing))
         if masks:
             self._known.touch(self._known.cached(batch.batch_id) or batch)
         return sum((masks[key] & found.first).bit_count() for key, found in cleared.items())
 
 
-def _failed_item(note: FailureRow, redriven: str | None = None, *, held: bool = False) -> reports.FailedItem:
+def _failed_item(
+    note: FailureRow, redriven: Redriven | None = None, *, held: bool = False, key: str = ""
+) -> reports.FailedItem:
     return reports.FailedItem(
         note.ordinal,
         note.item,
@@ -232,8 +223,9 @@ def _failed_item(note: FailureRow, redriven: str | None = None, *, held: bool = 
         attempts=note.attempts,
         source=note.source,
         kept=bool(note.kept),
-        redriven=redriven and redriven.removeprefix(REDRIVE),
+        redriven=redriven and redriven.redrive.removeprefix(REDRIVE),
         held=held,
+        key=key,
     )
 
 

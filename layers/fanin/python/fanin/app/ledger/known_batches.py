@@ -94,14 +94,9 @@ class KnownBatches:
             stops: as in ``reaching``.
             anew: batches that are read again, however fresh their rows are.
         """
-        rows = self._look_up(anew) if anew else {}
-        rows |= self._fresh([batch_id for batch_id in stops if batch_id not in rows])
-        short = [
-            batch_id
-            for batch_id, row in rows.items()
-            if not isinstance(row, FaninError) and stops[batch_id] > row.items and batch_id not in anew
-        ]
-        return rows | self._look_up(short) if short else rows
+        rows = self._fresh([batch_id for batch_id in stops if batch_id not in anew])
+        short = [n for n, row in rows.items() if isinstance(row, Batch) and stops[n] > row.items]
+        return rows | self._look_up([*anew, *short]) if anew or short else rows
 
     def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         """Rows as they are now, read strongly consistent and remembered.
@@ -160,13 +155,7 @@ class KnownBatches:
 
 
 class PinnedBatch(KnownBatches):
-    """One batch as its row was, to tell of that: it can be read even if it was removed since.
-
-    Args:
-        batches: where rows are read.
-        clock: tells the age of a remembered row.
-        batch: the row.
-    """
+    """One batch as its row was, to tell of that: it can be read even if it was removed since."""
 
     def __init__(self, batches: BatchStore, clock: Clock, batch: Batch) -> None:
         super().__init__(batches, clock)

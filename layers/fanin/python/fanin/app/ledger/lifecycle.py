@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from fanin.app.ledger.failed import READS_OF_LIST
 from fanin.app.ledger.known_batches import not_found
-from fanin.app.ledger.opening import check_deadline, check_stall_after, check_tolerance, checked_milestones
+from fanin.app.ledger.opening import check_limits, checked_milestones
 from fanin.app.ledger.watching import Watching
 from fanin.app.ports.batches import BatchRows
 from fanin.domain import limits
@@ -30,11 +30,10 @@ class Lifecycle(Watching):
         seen, now = self._known.row(batch_id), self.ports.clock.now()
         if when is CloseWhen.DRAINED:
             _check_drains(seen)
-            activity = self._known.activity(replace(seen, draining_at=now))
-            row, _ = self.ports.batches.drain(batch_id, now=now, activity=activity)
+            write, after = self.ports.batches.drain, replace(seen, draining_at=now)
         else:
-            activity = self._known.activity(replace(seen, state=State.CLOSED))
-            row, _ = self.ports.batches.close(batch_id, now=now, activity=activity)
+            write, after = self.ports.batches.close, replace(seen, state=State.CLOSED)
+        row, _ = write(batch_id, now=now, activity=self._known.activity(after))
         row = self.finish(self._there(batch_id, row))
         self._known.touch(row)
         return self.look(row)
@@ -54,17 +53,12 @@ class Lifecycle(Watching):
             raise InvalidRequest(
                 f"limits are changed of plain batches, and {batch_id} carries a {batch.kind}"
             )
+        check_limits(change, batch.kind, batch.mode, now=now, until=(batch.expires_at - RETENTION) * 1000)
         if change.deadline is not None:
-            check_deadline(change.deadline, now, (batch.expires_at - RETENTION) * 1000)
             self.ports.timers.check()
-        if change.stall_after is not None:
-            check_stall_after(change.stall_after)
         if change.milestones is not None:
             change = replace(change, milestones=checked_milestones(change.milestones, batch.kind, batch.mode))
-        failing = None
-        if change.tolerated_failures is not None:
-            check_tolerance(change.tolerated_failures, batch.mode, batch.kind)
-            failing = self._failures(batch)[0]
+        failing = None if change.tolerated_failures is None else self._failures(batch)[0]
         given: dict[str, Any] = dict(change.given)
         due_at = replace(batch, **given).look_at(now)
         row, moved = self.ports.batches.change(batch_id, change, failing=failing, due_at=due_at)
@@ -162,8 +156,8 @@ def _check_drains(batch: Batch) -> None:
         InvalidRequest: it is estimated, and knows no items; it is bounded, so that its items would wait for
             each other; or it belongs to a pattern.
     """
-    if batch.mode is Mode.ESTIMATED or batch.limit or batch.kind is not Kind.BATCH:
-        kind = batch.mode if batch.mode is Mode.ESTIMATED else "bounded" if batch.limit else batch.kind
+    kind = batch.mode if batch.mode is Mode.ESTIMATED else "bounded" if batch.limit else batch.kind
+    if kind != Kind.BATCH:
         raise InvalidRequest(
             f"batch {batch.batch_id} cannot close when it is drained: that takes a plain, exact batch without"
             f" a limit, and its kind is {kind}; close it without `when`"

@@ -76,9 +76,13 @@ class Marking(Watching):
                 self._count(plan, verdicts)
             if plan.failures or plan.batch.milestones:
                 self._tell_of(plan, outcomes, verdicts)
-        receipts = [verdicts.receipts[batch_id] for batch_id in shares if batch_id in verdicts.receipts]
+        receipts = [
+            self._note_failures(verdicts.receipts[batch_id], batches[batch_id])
+            for batch_id in shares
+            if batch_id in verdicts.receipts
+        ]
         unsettled = (dict(sorted(one.items())) for one in (verdicts.refused, verdicts.left, verdicts.unknown))
-        return Marked(self._note_failures(receipts, batches), *unsettled)
+        return Marked(receipts, *unsettled)
 
     def _batches(self, shares: Mapping[int, Share], verdicts: Verdicts) -> dict[int, Batch]:
         """Read the batches of a request.
@@ -88,29 +92,21 @@ class Marking(Watching):
         stops = {share.batch_id: share.stop for share in shares.values()}
         anew = [share.batch_id for share in shares.values() if any(map(verdicts.fails, share.detailed))]
         rows = self._known.try_reaching(stops, anew=anew) if shares else {}
-        batches: dict[int, Batch] = {}
         for batch_id, share in shares.items():
-            row = rows[batch_id]
-            if isinstance(row, FaninError):
+            if isinstance(row := rows[batch_id], FaninError):
                 verdicts.fail(share.places, row)
-            else:
-                batches[batch_id] = row
-        return batches
+        return {batch_id: row for batch_id in shares if isinstance(row := rows[batch_id], Batch)}
 
     def _keep_failures(self, plans: Mapping[int, Plan], verdicts: Verdicts) -> None:
         """Keep what is known of failures, before their items are marked."""
-        failing = [_failing(plan, verdicts) for plan in plans.values()]
         try:
-            refused = write_notes(self.ports, failing)
+            refused = write_notes(self.ports, [_failing(plan, verdicts) for plan in plans.values()])
         except (Throttled, ServiceUnavailable) as error:
-            for one in failing:
-                plan = plans[one.batch.batch_id]
-                plan.leave_out(dict.fromkeys(plan.failures, error), verdicts)
+            for plan in plans.values():
+                plan.leave_out(plan.failures, error, verdicts)
             return
-        for one in failing:
-            batch_id = one.batch.batch_id
-            errors = {ordinal: error for (of, ordinal), error in refused.items() if of == batch_id}
-            plans[batch_id].leave_out(errors, verdicts)
+        for (batch_id, ordinal), why in refused.items():
+            plans[batch_id].leave_out([ordinal], why, verdicts)
 
     def _look_above(self, plans: Mapping[int, Plan], verdicts: Verdicts) -> None:
         """Find failures of items that a range has marked as done, higher up in the tree.
@@ -124,7 +120,7 @@ class Marking(Watching):
         for batch_id, row in (self._known.try_reaching(stops, anew=stops) if stops else {}).items():
             plan = plans[batch_id]
             if isinstance(row, FaninError):
-                plan.leave_out(dict.fromkeys(plan.failures, row), verdicts)
+                plan.leave_out(plan.failures, row, verdicts)
             elif row.state.terminal:
                 verdicts.end(plan.share.without({*verdicts.refused, *verdicts.left}), row)
             else:
@@ -133,7 +129,7 @@ class Marking(Watching):
                     below = self._held.below_pending(row, plan.failing)
                     held = self._held.pending(row, plan.held)
                 except (Throttled, ServiceUnavailable) as error:
-                    plan.leave_out(dict.fromkeys(plan.failures, error), verdicts)
+                    plan.leave_out(plan.failures, error, verdicts)
                     continue
                 plan.covered = plan.failing.keys() - below
                 done = {ordinal: plan.held.pop(ordinal) for ordinal in plan.held.keys() - held}
@@ -142,16 +138,11 @@ class Marking(Watching):
     def _keep_results(self, plans: Iterable[Plan], verdicts: Verdicts) -> None:
         """Store the results of items, before these are marked as done."""
         for plan in plans:
-            done = {
-                n: mark
-                for n, place in plan.results.items()
-                if isinstance(mark := verdicts.marks[place], Done)
-            }
             errors: Mapping[int, FaninError]
             try:
-                errors = keep_results(self.ports, plan.batch, done) if done else {}
+                errors = keep_results(self.ports, plan.batch, plan.results) if plan.results else {}
             except (Throttled, ServiceUnavailable) as error:
-                errors = dict.fromkeys(done, error)
+                errors = dict.fromkeys(plan.results, error)
             for ordinal, why in errors.items():
                 verdicts.fail([plan.first.pop(ordinal)], why)
 
@@ -161,7 +152,10 @@ class Marking(Watching):
         failed: dict[WordKey, int] = {}
         values: dict[WordKey, Mapping[int, Tally]] = {}
         for plan in plans:
-            masks |= self._masks(plan)
+            masks |= self._bits_of(plan.batch, plan.first)
+            for span in plan.spans:
+                for key, mask in self._cover(span, plan.batch).items():
+                    masks[key] = masks.get(key, 0) | mask
             fails = (ordinal for ordinal in plan.failing if ordinal not in plan.covered)
             failed |= self._bits_of(plan.batch, fails)
             if plan.batch.totals:
@@ -175,19 +169,6 @@ class Marking(Watching):
             return dict.fromkeys(masks, error)
         except GONE as error:  # of one row, which the cache has dropped; the repeat refuses the marks of that
             return dict.fromkeys(masks, Throttled(f"{error}; repeat the marks of other batches"))
-
-    def _masks(self, plan: Plan) -> dict[WordKey, int]:
-        """All bits that a plan clears."""
-        masks = self._bits_of(plan.batch, plan.first)
-        for span in plan.spans:
-            for key, mask in self._cover(span, plan.batch).items():
-                masks[key] = masks.get(key, 0) | mask
-        return masks
-
-    def _bits_of(self, batch: Batch, ordinals: Iterable[int]) -> dict[WordKey, int]:
-        """The bits of items."""
-        masks = self._tree.masks(ordinals)
-        return {WordKey(batch.batch_id, 0, number): mask for number, mask in masks.items()}
 
     def _cover(self, span: Span, batch: Batch) -> dict[WordKey, int]:
         """The bits that stand for a range.
@@ -257,12 +238,11 @@ class Marking(Watching):
         """How many items the marked ranges have; ranges that could not be marked are judged."""
         ranged = 0
         for span in plan.spans:
-            found = (outcomes[key] for key in self._cover(span, plan.batch))
-            error = next((one for one in found if isinstance(one, FaninError)), None)
-            if error is None:
-                ranged += span.size
+            found = [outcomes[key] for key in self._cover(span, plan.batch)]
+            if errors := [one for one in found if isinstance(one, FaninError)]:
+                verdicts.fail([span.place], errors[0])
             else:
-                verdicts.fail([span.place], error)
+                ranged += span.size
         return ranged
 
     def _tell_of(self, plan: Plan, outcomes: Mapping[WordKey, Outcome], verdicts: Verdicts) -> None:
@@ -308,19 +288,14 @@ def _failing(plan: Plan, verdicts: Verdicts) -> Failing:
     notes: list[FailureRow] = []
     messages: dict[int, bytes] = {}
     for ordinal, place in plan.failures.items():
-        failure = verdicts.marks[place]
-        if isinstance(failure, Failure):
-            item, reason, totals = failure.item, failure.reason, tuple(sorted(failure.totals.items()))
-            row = FailureRow(
-                ordinal,
-                item,
-                reason,
-                failure.attempts,
-                source=failure.source,
-                totals=totals,
-                given_up=isinstance(failure, GivenUp),
-            )
-            notes.append(row)
-            if failure.message is not None:
-                messages[ordinal] = pack(failure.message)
+        one = verdicts.marks[place]
+        if not isinstance(one, Failure):
+            continue
+        totals, given_up = tuple(sorted(one.totals.items())), isinstance(one, GivenUp)
+        row = FailureRow(
+            ordinal, one.item, one.reason, one.attempts, source=one.source, totals=totals, given_up=given_up
+        )
+        notes.append(row)
+        if one.message is not None:
+            messages[ordinal] = pack(one.message)
     return Failing(plan.batch, notes, messages)

@@ -16,6 +16,7 @@ from fanin.domain.batch import (
     RETENTION,
     WHOLE,
     Batch,
+    ChangeLimits,
     ChildFailures,
     Kind,
     Mode,
@@ -24,7 +25,7 @@ from fanin.domain.batch import (
     OpenBatch,
     State,
 )
-from fanin.domain.failures import Keep, Tolerance
+from fanin.domain.failures import Keep
 from fanin.domain.targets import When
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, Throttled
@@ -45,8 +46,8 @@ class Opening(Settling):
     def open(self, request: OpenBatch, *, key: str | None = None, caller: Principal | None = None) -> Batch:
         if key is None:
             return self.open_prepared(request, None, caller)
-        mine = IdempotencyKey.of(key, caller)
-        reservation = Reservation(self.ports, mine, OPEN_BATCH.encode(request), self._lifetime(request))
+        mine, asked = IdempotencyKey.of(key, caller), OPEN_BATCH.encode(request)
+        reservation = Reservation(self.ports, mine, asked, self._lifetime(request))
         batch = self.find_reserved(reservation)
         if batch is None:
             batch = self.open_prepared(request, reservation, caller)
@@ -125,28 +126,23 @@ class Opening(Settling):
         """
         now = self.ports.clock.now()
         self._check_request(request, now)
-        if reservation is None:
-            batch_id, salt = draw_id(self.ports, now, tried)
-        else:
-            batch_id, salt = reservation.draw(now, tried)
-            if reservation.kept and (opened := reservation.batch()) is not None:
-                return opened  # by another process, meanwhile
+        batch_id, salt = reservation.draw(now, tried) if reservation else draw_id(self.ports, now, tried)
+        if reservation and reservation.kept and (opened := reservation.batch()) is not None:
+            return opened  # by another process, meanwhile
         defaults = self.ports.defaults
-        state = State.OPEN if request.size is None else State.CLOSED
-        open_idle_ttl = request.idle_ttl or defaults.open_idle_ttl
-        closed_idle_ttl = request.idle_ttl or defaults.closed_idle_ttl
+        is_open = request.size is None
         batch = Batch(
             batch_id=batch_id,
             salt=salt,
             created_at=now,
             touched_at=now,
-            closed_at=None if state is State.OPEN else now,
+            closed_at=None if is_open else now,
             expires_at=now // 1000 + self._lifetime(request) + RETENTION,
-            open_idle_ttl=open_idle_ttl,
-            closed_idle_ttl=closed_idle_ttl,
+            open_idle_ttl=request.idle_ttl or defaults.open_idle_ttl,
+            closed_idle_ttl=request.idle_ttl or defaults.closed_idle_ttl,
             mode=Mode(request.mode),
             kind=Kind(request.kind),
-            state=state,
+            state=State.OPEN if is_open else State.CLOSED,
             items=request.size or 0,
             user_key=request.user_key,
             deadline=request.deadline,
@@ -249,12 +245,9 @@ class Opening(Settling):
         ):
             if value is not None:
                 limits.whole(name, value, least, most)
-        if request.stall_after is not None:
-            check_stall_after(request.stall_after)
         limits.text("user_key", request.user_key, limits.MAX_USER_KEY)
         limits.pairs("metadata", request.metadata)
-        if request.deadline is not None:
-            check_deadline(request.deadline, now, now + lifetime * 1000)
+        check_limits(request, request.kind, request.mode, now=now, until=now + lifetime * 1000)
         if request.mode is Mode.ESTIMATED and request.limit is not None:
             raise InvalidRequest(
                 "an estimated batch cannot be bounded: leave out limit, or open it in exact mode"
@@ -265,7 +258,8 @@ class Opening(Settling):
             )
         check_names(request.totals)
         _check_early_targets(request)
-        _check_failures(request)
+        if request.on_failure is OnFailure.HOLD:
+            _check_knows_failures('on_failure="hold"', request.mode, request.kind)
         if request.parent_item is not None:
             self._check_parent(request.parent_item)
         if request.retry_of is not None:
@@ -299,22 +293,31 @@ class Opening(Settling):
             )
 
 
-def check_deadline(deadline: object, now: int, until: int) -> None:
-    """Refuse a deadline that is over, or behind the end of the batch's lifetime, ms."""
-    if type(deadline) is not int:
+def check_limits(asked: OpenBatch | ChangeLimits, kind: Kind, mode: Mode, *, now: int, until: int) -> None:
+    """Refuse limits that no such batch can have, whether it is opened with them or gets them later.
+
+    Args:
+        asked: what is asked for.
+        kind: of the batch.
+        mode: of the batch.
+        now: ms since the epoch.
+        until: the end of the batch's lifetime, ms.
+    """
+    if asked.stall_after is not None:
+        least = limits.MIN_STALL_AFTER if asked.stall_after else 0  # 0 is never
+        limits.whole("stall_after", asked.stall_after, least, limits.MAX_LIFETIME)
+    if asked.tolerated_failures is not None:
+        asked.tolerated_failures.check()
+        _check_knows_failures("tolerated_failures", mode, kind)
+    deadline = asked.deadline
+    if deadline is not None and type(deadline) is not int:
         raise InvalidRequest(f"the deadline must be a whole number of ms, not {limits.shown(deadline)}")
-    if not now < deadline <= until:
+    if deadline is not None and not now < deadline <= until:
         raise InvalidRequest(
             f"the deadline must lie in the future, and within the batch's lifetime, which ends at"
             f" {encode_time(until)}; it is {'over' if deadline <= now else 'later'}:"
             f" now is {encode_time(now)}"
         )
-
-
-def check_stall_after(stall_after: int) -> None:
-    """Refuse a time without activity that is out of range, in seconds."""
-    least = limits.MIN_STALL_AFTER if stall_after else 0  # 0 is never
-    limits.whole("stall_after", stall_after, least, limits.MAX_LIFETIME)
 
 
 def _check_early_targets(request: OpenBatch) -> None:
@@ -346,19 +349,6 @@ def checked_milestones(milestones: Sequence[int], kind: Kind, mode: Mode) -> tup
             "an estimated batch takes no milestones, since it counts repeats: leave them out"
         )
     return tuple(sorted(set(milestones)))
-
-
-def _check_failures(request: OpenBatch) -> None:
-    if request.on_failure is OnFailure.HOLD:
-        _check_knows_failures('on_failure="hold"', request.mode, request.kind)
-    if request.tolerated_failures is not None:
-        check_tolerance(request.tolerated_failures, request.mode, request.kind)
-
-
-def check_tolerance(tolerance: Tolerance, mode: Mode, kind: Kind) -> None:
-    """Refuse a tolerance that says nothing, or is not for such a batch."""
-    tolerance.check()
-    _check_knows_failures("tolerated_failures", mode, kind)
 
 
 def _check_knows_failures(named: str, mode: Mode, kind: Kind) -> None:

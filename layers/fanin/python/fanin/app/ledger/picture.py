@@ -52,13 +52,7 @@ def picture(ports: Ports, batch: Batch, *, level: int | None, number: int) -> Pi
 
 
 class _Reader:
-    """Reads the parts of one node.
-
-    Args:
-        ports: the stores.
-        batch: the row; it has items.
-        node: what is known of the node without reading it.
-    """
+    """Reads the parts of one node of a batch with items; ``node`` is what is known without reading it."""
 
     def __init__(self, ports: Ports, batch: Batch, node: Picture) -> None:
         self._ports = ports
@@ -73,10 +67,8 @@ class _Reader:
         """The node with its parts."""
         tree, node = self._tree, self._node
         key = self._key(node.level, node.number)
-        above = {
-            self._key(mark.level, mark.number): mark.mask
-            for mark in tree.ancestors(node.number, node.size, level=node.level)
-        }
+        bits = tree.ancestors(node.number, node.size, level=node.level)
+        above = {self._key(level, number): mask for level, number, mask in bits}
         rows = {} if self._all_well else self._ports.words.read_rows([*above, key])
         self._left -= len(above) + 1
         untouched = WordRow(tree.full)
@@ -91,16 +83,14 @@ class _Reader:
         node, tree = self._node, self._tree
         level, first = node.level - 1, node.number * tree.width
         existing = self._existing(node.level, node.number).bit_count()
-        ranked = sorted(range(existing), key=lambda at: not pending & tree.bits[at])
+        done = [not pending & bit for bit in tree.bits]
+        ranked = sorted(range(existing), key=done.__getitem__)
         wanted = [] if self._all_well else ranked[: self._left]
         keys = {at: self._key(level, first + at) for at in wanted}
         words = self._ports.words.read_tallied(keys.values()) if keys else {}
         untouched = Tallied(tree.full, Tally())
         read = {at: words.get(key, untouched) for at, key in keys.items()}
-        cells = (
-            self._cell(level, first + at, read.get(at), done=not pending & tree.bits[at])
-            for at in range(existing)
-        )
+        cells = [self._cell(level, first + at, read.get(at), done=done[at]) for at in range(existing)]
         return replace(node, cells=tuple(cells))
 
     def _cell(self, level: int, number: int, found: Tallied | None, *, done: bool) -> Cell:
@@ -140,23 +130,16 @@ class _Reader:
         ordinals = range(node.start, node.stop)
         keys = self._ports.parts.keys_of(batch.batch_id, ordinals) if batch.keyed else {}
 
-        def state(at: int) -> ItemState:
-            bit = self._tree.bits[at]
-            if not pending & bit:
-                return ItemState.FAILED if row.failed & bit else ItemState.DONE
-            if node.start + at in held:
-                return ItemState.HELD
-            return ItemState.LEASED if at in leases else ItemState.PENDING
-
         def item(at: int) -> PictureItem:
-            found = state(at)
-            return PictureItem(
-                node.start + at,
-                f"{prefix}:{at}",
-                found,
-                None if found.done else leases.get(at),
-                keys.get(node.start + at, ""),
-            )
+            ordinal, bit = node.start + at, self._tree.bits[at]
+            if not pending & bit:
+                state = ItemState.FAILED if row.failed & bit else ItemState.DONE
+            elif ordinal in held:
+                state = ItemState.HELD
+            else:
+                state = ItemState.LEASED if at in leases else ItemState.PENDING
+            lease = None if state.done else leases.get(at)
+            return PictureItem(ordinal, f"{prefix}:{at}", state, lease, keys.get(ordinal, ""))
 
         return replace(node, items=tuple(map(item, range(node.stop - node.start))), held_more=more)
 
@@ -168,9 +151,8 @@ class _Reader:
         ordinals = {node.start + at for at in positions(pending)}
         limit = self._left // 3  # each note may take the reads of a redrive's mark and record
         notes = parts.notes_between(batch_id, min(ordinals), max(ordinals) + 1, limit=limit)
-        held = (
-            Held(self._ports).takings(self._batch, [note for note in notes if note.ordinal in ordinals]).free
-        )
+        pending_notes = [note for note in notes if note.ordinal in ordinals]
+        held = Held(self._ports).takings(self._batch, pending_notes).free
         more = len(notes) == limit and max(ordinals) > notes[-1].ordinal
         return {note.ordinal for note in held}, more
 

@@ -151,7 +151,7 @@ class _Parser:
     def __init__(self, refused: dict[int, FaninError]) -> None:
         self._refused = refused
         self._shares: dict[int, Share] = {}
-        self._blocks: dict[str, _Indices | InvalidItemId] = {}
+        self._blocks: dict[str, _Indices] = {}
 
     def block(self, prefix: str, item: str) -> _Indices:
         """Where the items with a prefix are collected.
@@ -159,12 +159,12 @@ class _Parser:
         Raises:
             InvalidItemId: the prefix of the item is malformed. Indices are checked by ``finish``.
         """
-        found = self._blocks.get(prefix) or _indices(prefix, item)
-        if prefix:
-            self._blocks[prefix] = found
-        if isinstance(found, InvalidItemId):
-            raise found
-        self._share(found.block.batch_id)
+        if not prefix:
+            raise InvalidItemId(f"item id {ids.quoted(item)} is not <batch id>:<group id>:<index>")
+        found = self._blocks.get(prefix)
+        if found is None:
+            found = self._blocks[prefix] = _Indices(ids.parse_prefix(prefix), [], [])
+            self._share(found.block.batch_id)
         return found
 
     def add(self, place: int, mark: Mark) -> None:
@@ -191,25 +191,14 @@ class _Parser:
     def finish(self) -> dict[int, Share]:
         """The shares, by batch id; parses the indices, many at a time."""
         for found in self._blocks.values():
-            if isinstance(found, _Indices) and (named := _named(found, self._refused)).places:
+            if (named := _named(found, self._refused)).places:
                 self._shares[named.block.batch_id].named.append(named)
         for share in self._shares.values():
             share.detailed = [place for place in share.detailed if place not in self._refused]
         return {batch_id: share for batch_id, share in self._shares.items() if share.total}
 
     def _share(self, batch_id: int) -> Share:
-        if batch_id not in self._shares:
-            self._shares[batch_id] = Share(batch_id)
-        return self._shares[batch_id]
-
-
-def _indices(prefix: str, item: str) -> _Indices | InvalidItemId:
-    if not prefix:
-        return InvalidItemId(f"item id {ids.quoted(item)} is not <batch id>:<group id>:<index>")
-    try:
-        return _Indices(ids.parse_prefix(prefix), [], [])
-    except InvalidItemId as error:
-        return error
+        return self._shares.setdefault(batch_id, Share(batch_id))
 
 
 def _named(found: _Indices, refused: dict[int, FaninError]) -> Named:
@@ -260,11 +249,6 @@ class Verdicts:
         mark = self.marks[place]
         return mark.totals if isinstance(mark, Done | Failure | Count) else {}
 
-    def result(self, place: int) -> object:
-        """The result that a mark brings; None if it brings none."""
-        mark = self.marks[place]
-        return mark.result if isinstance(mark, Done) else None
-
     def ids(self, places: Iterable[int]) -> tuple[str, ...]:
         """The item ids of marks."""
         named = (self.marks[place] for place in places)
@@ -302,7 +286,7 @@ class Plan:
         failing: ordinal → the failure of an item; of those that are not held.
         covered: ordinals of failures whose items a range has marked from above. Their bits are cleared all
             the same, not as failed, since a repeat must settle what an earlier call left.
-        results: ordinal → the mark with the result of the item.
+        results: ordinal → the mark that brings the result of the item.
         repeats: mark → an earlier mark of the same item, which decides.
         spans: ranges; one that follows a failure or a result of its own items is left for a repeat.
     """
@@ -313,7 +297,7 @@ class Plan:
     held: dict[int, int] = field(default_factory=dict)
     failing: dict[int, int] = field(default_factory=dict)
     covered: set[int] = field(default_factory=set)
-    results: dict[int, int] = field(default_factory=dict)
+    results: dict[int, Done] = field(default_factory=dict)
     repeats: dict[int, int] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
 
@@ -322,9 +306,9 @@ class Plan:
         """Ordinal → the mark, of all items that fail."""
         return self.failing | self.held
 
-    def leave_out(self, errors: Mapping[int, FaninError], verdicts: Verdicts) -> None:
+    def leave_out(self, failures: Iterable[int], error: FaninError, verdicts: Verdicts) -> None:
         """Take failures out, by their ordinals, and judge their marks."""
-        for ordinal, error in errors.items():
+        for ordinal in failures:
             if ordinal in self.failing:
                 self.first.pop(ordinal, None)
             of = self.failing if ordinal in self.failing else self.held
@@ -335,19 +319,16 @@ def accepted(share: Share, batch: Batch, verdicts: Verdicts) -> Share:
     """Refuse ids that were not issued, and what the batch cannot take; return the share without these."""
     names = tuple(batch.totals)
     refused: dict[int, FaninError] = {}
-
-    def check(block: Block, places: Iterable[int]) -> None:
+    blocks = [(named.block, named.places) for named in share.named]
+    blocks += [(span.block, [span.place]) for span in share.spans]
+    for block, places in blocks:
         try:
             check_issued(block, batch)
         except InvalidItemId as error:
-            refused.update(dict.fromkeys(places, error))
-
-    for named in share.named:
-        check(named.block, named.places)
-    for span in share.spans:
-        check(span.block, [span.place])
+            refused |= dict.fromkeys(places, error)
     for place in share.detailed:
-        if not batch.results and verdicts.result(place) is not None:
+        mark = verdicts.marks[place]
+        if not batch.results and isinstance(mark, Done) and mark.result is not None:
             refused[place] = InvalidRequest(
                 f"batch {batch.batch_id} keeps no results: open it with results=True, or acknowledge without"
             )
@@ -389,9 +370,11 @@ def plan_of(share: Share, batch: Batch, verdicts: Verdicts) -> Plan:
         if failure:
             (plan.held if batch.holds else plan.failing)[ordinal] = place
     if batch.results:
-        plan.results = {n: place for n, place in plan.first.items() if verdicts.result(place) is not None}
+        marks = ((ordinal, verdicts.marks[place]) for ordinal, place in plan.first.items())
+        plan.results = {n: one for n, one in marks if isinstance(one, Done) and one.result is not None}
+    noted = [(n, plan.first[n]) for n in (*plan.failing, *plan.results)]
     for span in spans:
-        if _waits(span, plan):
+        if any(place < span.place and span.start <= n < span.stop for n, place in noted):
             verdicts.left[span.place] = Throttled(
                 "an earlier mark has a failure or a result of one of its items; repeat this range"
             )
@@ -418,12 +401,6 @@ def _fitting(share: Share, batch: Batch, verdicts: Verdicts) -> set[int]:
             room -= span.size
             fitting.add(span.place)
     return fitting
-
-
-def _waits(span: Span, plan: Plan) -> bool:
-    """Whether an earlier mark, which may be left, has a failure or a result of an item of a range."""
-    noted = (plan.failing | plan.results).items()
-    return any(place < span.place and span.start <= n < span.stop for n, place in noted)
 
 
 def receipt_of(row: Batch) -> Receipt:

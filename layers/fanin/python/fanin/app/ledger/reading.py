@@ -56,7 +56,8 @@ class Reading(Settling):
         if brief:
             return Progress(batch, 0, batch.items)
         batch, reads = self._held.count(batch, budget=self.rows // 2 if exact else _HELD_READS)
-        progress = self._status(batch, exact=exact, reads=1 + reads)
+        left = (self.rows if exact else STATUS_READS) - 1 - reads
+        progress = self._status(batch, left, exact=exact)
         return replace(progress, cost=self._cost(progress))
 
     def _cost(self, progress: Progress) -> Estimate:
@@ -65,51 +66,30 @@ class Reading(Settling):
         from fanin.domain.prices import prices_or_default  # noqa: PLC0415
 
         batch = progress.batch
-        return estimate(
-            batch.items,
-            progress.done_min,
-            batch.failed + batch.held,
-            exact=batch.mode is Mode.EXACT,
-            prices=prices_or_default(self.ports.defaults.region),
-        )
+        exact, prices = batch.mode is Mode.EXACT, prices_or_default(self.ports.defaults.region)
+        return estimate(batch.items, progress.done_min, batch.failed + batch.held, exact=exact, prices=prices)
 
-    def _count_failed(self, batch: Batch, *, budget: int) -> int:
-        """How many items of an exact batch failed; at least so many, if the budget ends the count."""
-        walk = Walk(self.ports, batch, budget=budget).finish()
-        tally = walk.tally if walk.stopped_at is None else walk.tally._replace(whole=False)
-        return self._failed.counted(replace(batch, failed_more=True), tally, budget=budget).failed
-
-    def _progress_within(self, batch: Batch, *, budget: int) -> Progress:
-        """How many items of an exact batch are done: exactly if the budget allows, else bounds."""
-        walk = Walk(self.ports, batch, budget=budget).finish()
-        if walk.stopped_at is not None:
-            return self._bounds(batch, exact=False, reads=1)
-        return Progress(batch, batch.items - walk.pending, batch.items - walk.pending)
-
-    def _status(self, batch: Batch, *, exact: bool, reads: int) -> Progress:
-        """How far a batch is, for which so many rows were read before."""
+    def _status(self, batch: Batch, left: int, *, exact: bool) -> Progress:
+        """How far a batch is, by at most so many reads."""
         if batch.mode is Mode.ESTIMATED:
             done = min(batch.acked, batch.items)
-            return self._progress(batch, done, done, Tally(whole=False), exact=exact, reads=reads)
+            return self._progress(batch, done, done, Tally(whole=False), left)
         if batch.items == 0:
             batch = with_totals(replace(batch, failed_more=False), Tally(), all_read=True)
             return Progress(batch, 0, 0)
         if batch.all_done and not batch.failed_more and (batch.totals_exact or not batch.totals):
             return Progress(batch, batch.items, batch.items)
         if exact:
-            walk = Walk(self.ports, batch, budget=max(1, self.rows - STATUS_READS - reads)).finish()
-            reads += walk.reads
+            walk = Walk(self.ports, batch, budget=max(1, left - STATUS_READS)).finish()
+            left -= walk.reads
             if walk.stopped_at is None:
                 done = batch.items - walk.pending
-                return self._progress(batch, done, done, walk.tally, exact=True, reads=reads)
-        return self._bounds(batch, exact=exact, reads=reads)
+                return self._progress(batch, done, done, walk.tally, left)
+        return self._bounds(batch, left)
 
-    def _progress(
-        self, batch: Batch, least: int, most: int, tally: Tally, *, exact: bool, reads: int
-    ) -> Progress:
-        """The progress, and how many items failed as far as the rest of the reads shows."""
-        budget = (self.rows if exact else STATUS_READS) - reads
-        counted = self._failed.counted(with_totals(batch, tally, all_read=True), tally, budget=budget)
+    def _progress(self, batch: Batch, least: int, most: int, tally: Tally, left: int) -> Progress:
+        """The progress, and how many items failed as far as the reads that are left show."""
+        counted = self._failed.counted(with_totals(batch, tally, all_read=True), tally, budget=left)
         return Progress(counted, least, most)
 
     def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
@@ -118,12 +98,8 @@ class Reading(Settling):
         if batch.all_done:
             return set()
         walk = Walk(self.ports, batch, start=start, stop=stop, budget=limits.MAX_ROWS_DIRECT)
-        return {
-            ordinal
-            for first, leaf in self._leaves(batch, walk, start)
-            for ordinal in (first + bit for bit in positions(leaf))
-            if ordinal < stop
-        }
+        found = (first + bit for first, leaf in self._leaves(batch, walk, start) for bit in positions(leaf))
+        return {ordinal for ordinal in found if ordinal < stop}
 
     def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
@@ -131,19 +107,14 @@ class Reading(Settling):
         start = ordinal_of(cursor)
         if batch.all_done:
             return Missing(())
-        walk = Walk(
-            self.ports, batch, start=start, budget=self._walked() - (KEYS_SHOWN if batch.keyed else 0)
-        )
-        found: list[tuple[int, int]] = []
-        cursor = None
-        for run in runs_of_masks(self._leaves(batch, walk, start)):
-            if len(found) == limit:
-                cursor = str(run[0])
-                break
-            found.append(run)
-        else:
-            cursor = None if walk.stopped_at is None else str(walk.stopped_at)
-        return Missing(with_keys(self.ports, batch, missing_ranges(batch, found)), cursor)
+        budget = self._walked() - (KEYS_SHOWN if batch.keyed else 0)
+        walk = Walk(self.ports, batch, start=start, budget=budget)
+        runs = runs_of_masks(self._leaves(batch, walk, start))
+        found = list(islice(runs, limit))
+        more = next(runs, None)
+        after = walk.stopped_at if more is None else more[0]
+        ranges = with_keys(self.ports, batch, missing_ranges(batch, found))
+        return Missing(ranges, None if after is None else str(after))
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
         """Walk down from the root and report what disagrees.
@@ -186,20 +157,19 @@ class Reading(Settling):
         batch = with_totals(batch, walk.tally, all_read=at is None and cursor is None)
         return Verdict(batch, pending, (*found, *wrong), repaired, at)
 
-    def _bounds(self, batch: Batch, *, exact: bool, reads: int) -> Progress:
+    def _bounds(self, batch: Batch, left: int) -> Progress:
         """Bounds from the root and the level below it: at most 65 words.
 
         A word for which no read is left counts with all its items as pending.
         """
         tree, n = self.ports.tree, batch.items
         lowest = max(0, tree.root_level(n) - 1)
-        budget = 1 + tree.width if exact else STATUS_READS - reads - 1  # one for failures
-        walk = Walk(self.ports, batch, budget=budget, lowest=lowest).finish()
+        walk = Walk(self.ports, batch, budget=left - 1, lowest=lowest).finish()  # one is for failures
         # What is done, and what has failed, in unfinished words further down is not known here.
         whole = walk.stopped_at is None and (lowest == 0 or not walk.pending)
         tally = walk.tally._replace(whole=walk.tally.whole and whole)
         most = n - walk.pending if whole else n
-        return self._progress(batch, n - walk.pending, most, tally, exact=exact, reads=reads + walk.reads)
+        return self._progress(batch, n - walk.pending, most, tally, left - walk.reads)
 
     def _leaf(self, batch: Batch, number: int, word: int, start: int = 0) -> int:
         """The bits of a word of level 0 that stand for existing, pending items from ``start`` on."""

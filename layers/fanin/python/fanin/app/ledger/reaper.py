@@ -133,7 +133,7 @@ class Reaping(Watching, Ledger):
         if batch.state.terminal:
             return ("settled",)
         if not certain:
-            return self._go_on_later(batch)
+            return self._queue_again(batch)
         if (batch := self.look(batch)).state.terminal:
             return ("cancelled",)
         return self._spare(batch, now) if batch.idle_at > now else self._end(batch, now)
@@ -150,7 +150,7 @@ class Reaping(Watching, Ledger):
             return ()
         if after.state.terminal:
             return ("settled",) if after.state is State.COMPLETE and not after.partial else ("timed_out",)
-        return () if after.deadline != batch.deadline else self._go_on_later(batch)
+        return () if after.deadline != batch.deadline else self._queue_again(batch)
 
     def _end(self, batch: Batch, now: int) -> Sequence[str]:
         state = self._kinds.idle(self, batch)
@@ -189,10 +189,7 @@ class Reaping(Watching, Ledger):
         self.ports.batches.tell_stall(batch.batch_id, activity, trouble, finding["title"])
         return ("stalled",)
 
-    def _go_on_later(self, batch: Batch) -> Sequence[str]:
-        self._queue_again(batch)
-        return ("unfinished",)
-
-    def _queue_again(self, batch: Batch) -> None:
+    def _queue_again(self, batch: Batch) -> Sequence[str]:
         """Make the batch due now, and so the last of all that are due, so that it holds up no other."""
         self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, self.ports.clock.now()))
+        return ("unfinished",)

@@ -13,7 +13,6 @@ A key belongs to its caller: another caller's record of the same text has anothe
 import json
 from collections.abc import Mapping
 from contextvars import ContextVar
-from functools import cached_property
 from typing import Any, Final
 
 from fanin.app.ports import Ports
@@ -60,7 +59,8 @@ class Reservation:
     def __init__(self, ports: Ports, key: IdempotencyKey, request: Mapping[str, Any], lifetime: int) -> None:
         self._ports = ports
         self._key = key
-        self._request = request
+        self._namespace = namespace_of(key.name)
+        self._digest = ids.digest(json.dumps(request, sort_keys=True))
         self._lifetime = lifetime
         self._record: Record | None = None
         self._taken = 0
@@ -117,30 +117,16 @@ class Reservation:
 
     def keep(self) -> None:
         """Note that the batch is open, with all that belongs to it; repeating it changes nothing."""
-        record = self._record
-        if record is not None and not self.kept:
-            value = {**record.value, _MADE: True}
+        if (record := self._record) is not None and not self.kept:
+            value, until, seen = {**record.value, _MADE: True}, record.expires_at, record.version
             self._ports.directory.put(
-                self._namespace,
-                self._key.name,
-                value,
-                expires_at=record.expires_at,
-                if_version=record.version,
+                self._namespace, self._key.name, value, expires_at=until, if_version=seen
             )
 
     @property
     def kept(self) -> bool:
         """Whether the key's record, as last seen, says that the batch is open."""
         return self._record is not None and bool(self._record.value.get(_MADE))
-
-    @cached_property
-    def _namespace(self) -> str:
-        return namespace_of(self._key.name)
-
-    @cached_property
-    def _digest(self) -> str:
-        text = json.dumps(self._request, sort_keys=True)
-        return ids.digest(text)
 
     def _reserved(self, record: Record) -> tuple[int, bytes]:
         """Read the id and the salt of the key's record, and remember the record."""

@@ -13,7 +13,6 @@ from fanin.app.ledger.lifecycle import Lifecycle
 from fanin.app.ledger.marking import Marking
 from fanin.app.ledger.opening import Opening
 from fanin.app.ledger.reaper import Reaping
-from fanin.app.ports.events import Event
 from fanin.app.targets.records import change, read_targets, send_jobs
 from fanin.domain.batch import Batch
 from fanin.domain.targets import PATIENCE_MS, TargetReports, TargetState
@@ -36,8 +35,7 @@ class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Leaving, Reap
 
     def targets(self, batch_id: int) -> TargetReports:
         """Read the targets of a batch."""
-        batch = self._known.current(batch_id)
-        found = read_targets(self.ports.records, batch_id, range(batch.targets))
+        found = read_targets(self.ports.records, batch_id, range(self._known.current(batch_id).targets))
         return TargetReports(tuple(kept.report for kept in found))
 
     def redeliver(self, batch_id: int) -> TargetReports:
@@ -61,17 +59,14 @@ class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Leaving, Reap
         waiting = [kept for kept in found if not kept.state.settled or kept.state is TargetState.PARKED]
         once = [kept.number for kept in waiting if kept.state is TargetState.FAILED and not lost]
         if waiting:
-            event = self._event_of(batch)
+            event = event_of(self.ports, self._as_of(batch, redrives=True), batch, self._kinds)
             ends = [kept.number for kept in waiting if not kept.target.when.early]
             send_jobs(self.ports, batch, event, ends, once=once)
             for told in told_at_end(batch, event).told:
                 early = early_event(self.ports, self, batch, told)
-                numbers = [
-                    k.number
-                    for k in waiting
-                    if k.target.when.value == told.kind.value and early.id not in k.told
-                ]
-                send_jobs(self.ports, batch, early, numbers, once=once)
+                wanting = (kept for kept in waiting if kept.target.when.value == told.kind.value)
+                untold = [kept.number for kept in wanting if early.id not in kept.told]
+                send_jobs(self.ports, batch, early, untold, once=once)
         for kept in waiting:
             if kept.state is TargetState.PARKED:
                 change(self.ports.records, batch_id, kept, state=TargetState.PENDING)
@@ -102,6 +97,3 @@ class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Leaving, Reap
         """A ledger that reads this batch as its row was, also if it was removed since."""
         pinned = PinnedBatch(self.ports.batches, self.ports.clock, batch)
         return LedgerService(self.ports, known=pinned, redrives=redrives)
-
-    def _event_of(self, batch: Batch) -> Event:
-        return event_of(self.ports, self._as_of(batch, redrives=True), batch, self._kinds)

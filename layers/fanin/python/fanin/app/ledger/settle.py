@@ -37,6 +37,7 @@ Values that are not whole leave the totals of the batch inexact: a nested batch 
 """
 NOTHING_FAILED: Final[Mapping[WordKey, int]] = MappingProxyType({})
 NOTHING_BROUGHT: Final[Brought] = MappingProxyType({})
+_NOTHING_READ: Final[Mapping[WordKey, Tallied]] = MappingProxyType({})
 
 
 def brought(
@@ -70,10 +71,12 @@ class _Change:
         mask: bits to clear.
         carried: position → tally of the finished word below, which goes up with its bit; on level 0, what the
             item there brings to the totals.
+        failed: those bits that are also recorded as failed, on level 0.
     """
 
     mask: int = 0
     carried: dict[int, Tally] = field(default_factory=dict)
+    failed: int = 0
 
     def add(self, other: _Change) -> None:
         self.mask |= other.mask
@@ -136,8 +139,16 @@ class Settling:
             What the write of each word of ``masks`` found; an error for a word that was not written, or
             finished a word above that was not, so that a repeat has something to do.
         """
-        changes = {key: _Change(mask, self._carried(key, mask, brought)) for key, mask in masks.items()}
-        return self._settle(changes, failed)
+        changes = {
+            key: _Change(mask, self._carried(key, mask, brought), failed.get(key, 0))
+            for key, mask in masks.items()
+        }
+        return self._settle(changes)
+
+    def _bits_of(self, batch: Batch, ordinals: Iterable[int]) -> dict[WordKey, int]:
+        """The bits of items."""
+        masks = self._tree.masks(ordinals)
+        return {WordKey(batch.batch_id, 0, number): mask for number, mask in masks.items()}
 
     def _carried(self, key: WordKey, mask: int, brought: Brought) -> dict[int, Tally]:
         """What each item of a word brings to the totals of its batch; many bring nothing, and add zeros."""
@@ -147,9 +158,7 @@ class Settling:
         nothing, values = Tally(sums=(0,) * len(totals)), brought.get(key, {})
         return {at: values.get(at, nothing) for at in positions(mask)}
 
-    def _settle(
-        self, changes: Mapping[WordKey, _Change], failed: Mapping[WordKey, int] = NOTHING_FAILED
-    ) -> dict[WordKey, Outcome]:
+    def _settle(self, changes: Mapping[WordKey, _Change]) -> dict[WordKey, Outcome]:
         pending: dict[int, dict[WordKey, _Change]] = {}
         for key, change in changes.items():
             pending.setdefault(key.level, {})[key] = change
@@ -159,17 +168,15 @@ class Settling:
         while pending:
             level = min(pending)
             todo = pending.pop(level)
-            answers = self._clear(todo, words, failed=failed)
+            answers = self._clear(todo, words)
             outcomes |= answers
             cleared = {key: answer for key, answer in answers.items() if isinstance(answer, Cleared)}
             if any(answer.first != todo[key].mask for key, answer in cleared.items()):
                 ahead = [key for above in pending.values() for key in above if key not in words]
                 words |= self.ports.words.read_tallied(ahead)
-            errors: dict[WordKey, FaninError] = {}
-            done = self._done({key: answer.word for key, answer in cleared.items()}, errors)
+            done = self._done({key: answer.word for key, answer in cleared.items()}, outcomes)
             finished.update(done)
-            above = self._above({key: cleared[key].tally for key in done}, errors)
-            outcomes |= errors
+            above = self._above({key: cleared[key].tally for key in done}, outcomes)
             for key, change in above.items():
                 pending.setdefault(level + 1, {}).setdefault(key, _Change()).add(change)
         return {key: self._fate(key, outcomes, finished) for key in changes}
@@ -187,11 +194,7 @@ class Settling:
             above = WordKey(above.batch_id, above.level + 1, above.number // self._tree.width)
 
     def _clear(
-        self,
-        changes: Mapping[WordKey, _Change],
-        words: Mapping[WordKey, Tallied],
-        *,
-        failed: Mapping[WordKey, int],
+        self, changes: Mapping[WordKey, _Change], words: Mapping[WordKey, Tallied]
     ) -> dict[WordKey, Outcome]:
         """Clear the bits of words of one level; of words that were read, only the bits that are pending.
 
@@ -200,13 +203,11 @@ class Settling:
         """
         todo = {key: change.mask for key, change in changes.items()}
         todo |= {key: todo[key] & words[key].word for key in todo if key in words}
-        clears = [
-            Clear(
-                key, mask, self._known.row(key.batch_id).expires_at, failed.get(key, 0), changes[key].carried
-            )
-            for key, mask in todo.items()
-            if mask
-        ]
+        clears: list[Clear] = []
+        for key, mask in todo.items():
+            if mask:
+                expires_at, change = self._known.row(key.batch_id).expires_at, changes[key]
+                clears.append(Clear(key, mask, expires_at, change.failed, change.carried))
         answers = iter(self.ports.words.clear(clears))
         return {
             key: next(answers) if mask else Cleared(words[key].word, 0, words[key].tally)
@@ -236,7 +237,8 @@ class Settling:
                 return batch
         if batch.items == 0:
             return self._complete(batch, Tally().for_totals(len(batch.totals)))
-        self._rise(words)
+        done = {key: found.tally for key, found in words.items() if self._is_done(key, found.word)}
+        self._carry_up(done, words)
         return self._known.cached(batch.batch_id) or batch
 
     def _close(self, batch: Batch) -> Batch:
@@ -270,12 +272,10 @@ class Settling:
         Reads first, and writes only what is missing, so it costs little when nothing was lost. Words of
         batches that are gone are ignored.
         """
-        for batch_id in {key.batch_id for key in finished}:
-            try:
-                self._known.fresh([batch_id])
-            except GONE:
-                finished = [key for key in finished if key.batch_id != batch_id]
-        rising: Collection[WordKey] = finished
+        rows = self._known.try_reaching(dict.fromkeys([key.batch_id for key in finished], 0))
+        there = all_of({n: row for n, row in rows.items() if not isinstance(row, GONE)})
+        rising = [key for key in finished if key.batch_id in there]
+        errors: dict[WordKey, Outcome] = {}
         while rising:
             self._look_again([key for key in rising if key.level >= self._root_level(key)])
             rising = [
@@ -291,52 +291,42 @@ class Settling:
             self._carry_up({key: word.tally for key, word in found.items()})
             known = {parent for key, (parent, _) in places.items() if key not in lost}
             behind = {parent for parent, _ in (places[key] for key in lost)}
-            rising = self._done({key: words[key] for key in known - behind})
+            rising = self._done({key: words[key] for key in known - behind}, errors)
+        all_of(errors)
 
-    def _carry_up(self, done: Mapping[WordKey, Tally]) -> None:
-        all_of(self._settle(self._above(done)))
+    def _carry_up(
+        self, done: Mapping[WordKey, Tally], above: Mapping[WordKey, Tallied] = _NOTHING_READ
+    ) -> None:
+        """Carry up words that are done, except those whose parent shows it already, as it was read."""
+        errors: dict[WordKey, Outcome] = {}
+        changes = self._above(done, errors)
+        lost = [key for key, up in changes.items() if key not in above or up.mask & above[key].word]
+        all_of(errors | self._settle({key: changes[key] for key in lost}))
 
-    def _rise(self, words: Mapping[WordKey, Tallied]) -> None:
-        """Carry up the words that are done, except those whose parent among ``words`` shows it already."""
-        done = [
-            key
-            for key, found in words.items()
-            if self._is_done(key, found.word, self._known.row(key.batch_id))
-        ]
-        changes = self._above({key: words[key].tally for key in done})
-        missing = [key for key, up in changes.items() if key not in words or up.mask & words[key].word]
-        all_of(self._settle({key: changes[key] for key in missing}))
-
-    def _done(
-        self, words: Mapping[WordKey, int], errors: dict[WordKey, FaninError] | None = None
-    ) -> list[WordKey]:
+    def _done(self, words: Mapping[WordKey, int], errors: dict[WordKey, Outcome]) -> list[WordKey]:
         """The words that are done now; reads batch rows for words that may lie at the edge.
 
-        Where these cannot be read, ``errors`` gets the words; without it, the error is raised.
+        Where these cannot be read, ``errors`` gets the words.
         """
         done, doubtful = [], []
         for key, word in words.items():
             batch = self._known.row(key.batch_id)
-            if self._is_done(key, word, batch):
+            if self._is_done(key, word):
                 done.append(key)
             elif _unsure(batch) and self._tree.may_be_last(key.level, key.number, word, batch.items):
                 doubtful.append(key)
         try:
             self._look_again(doubtful)
         except (Throttled, ServiceUnavailable) as error:
-            if errors is None:
-                raise
             errors |= dict.fromkeys(doubtful, error)
             return done
-        return [
-            *done,
-            *[key for key in doubtful if self._is_done(key, words[key], self._known.row(key.batch_id))],
-        ]
+        return done + [key for key in doubtful if self._is_done(key, words[key])]
 
-    def _is_done(self, key: WordKey, word: int, batch: Batch) -> bool:
+    def _is_done(self, key: WordKey, word: int) -> bool:
         """Whether a word is done, as far as the row tells."""
         if word == 0:
             return True
+        batch = self._known.row(key.batch_id)
         closed = batch.state is not State.OPEN and batch.items > 0
         return closed and word == self._tree.residue(key.level, key.number, batch.items)
 
@@ -352,29 +342,25 @@ class Settling:
                 if batch.draining_at is not None:
                     self.finish(batch)
 
-    def _above(
-        self, done: Mapping[WordKey, Tally], errors: dict[WordKey, FaninError] | None = None
-    ) -> dict[WordKey, _Change]:
+    def _above(self, done: Mapping[WordKey, Tally], errors: dict[WordKey, Outcome]) -> dict[WordKey, _Change]:
         """What finished words change in their parents; completes batches whose root is among the words.
 
         The root of an open batch is not known, so the words may lie above it: a done word at or above the
-        root completes the batch. Where that fails, ``errors`` gets the word; without it, the error is raised.
+        root completes the batch. Where that fails, ``errors`` gets the word.
         """
         changes: dict[WordKey, _Change] = {}
         for key, found in done.items():
-            tally = found.for_totals(len(self._known.row(key.batch_id).totals))
+            batch = self._known.row(key.batch_id)
+            tally = found.for_totals(len(batch.totals))
             if self._is_top(key):
                 try:
-                    if (batch := self._known.row(key.batch_id)).state is State.CLOSED:
+                    if batch.state is State.CLOSED:
                         self._complete(batch, tally)
                 except (Throttled, ServiceUnavailable, *GONE) as error:
-                    if errors is None:
-                        raise
                     errors[key] = error
                 continue
             parent, mask = self._parent(key)
-            carried = {key.number % self._tree.width: tally}
-            changes.setdefault(parent, _Change()).add(_Change(mask, carried))
+            changes.setdefault(parent, _Change()).add(_Change(mask, {key.number % self._tree.width: tally}))
         return changes
 
     def _is_top(self, key: WordKey) -> bool:

@@ -8,7 +8,7 @@ once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -33,6 +33,7 @@ class Visited(NamedTuple):
     tally: Tally
 
 
+@dataclass
 class Walk:
     """A walk down the pending words of a batch, in order of their items.
 
@@ -59,32 +60,26 @@ class Walk:
         stopped_at: ordinal to continue from, if the budget ended the walk; everything before it was visited.
     """
 
-    def __init__(
-        self,
-        ports: Ports,
-        batch: Batch,
-        *,
-        start: int = 0,
-        stop: int | None = None,
-        budget: int,
-        chunk: int = CHUNK,
-        lowest: int = 0,
-    ) -> None:
-        self._ports = ports
-        self._batch = batch
-        self._start = start
-        self._stop = batch.items if stop is None else min(stop, batch.items)
-        self._budget = budget
-        self._lowest = lowest
-        self.chunk = chunk
-        self.reads = 0
-        self.pending = batch.items
-        self.tally = Tally()
-        self.stopped_at: int | None = None
+    ports: Ports
+    batch: Batch
+    _: KW_ONLY
+    start: int = 0
+    stop: int | None = None
+    budget: int
+    chunk: int = CHUNK
+    lowest: int = 0
+    reads: int = field(default=0, init=False)
+    pending: int = field(init=False)
+    tally: Tally = field(default=Tally(), init=False)
+    stopped_at: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.pending = self.batch.items
+        self._last = (self.pending if self.stop is None else min(self.stop, self.pending)) - 1
 
     def __iter__(self) -> Iterator[Visited]:
-        if self._start < self._stop:
-            yield from self._descend(self._ports.tree.root_level(self._batch.items), iter([0]))
+        if self.start <= self._last:
+            yield from self._descend(self.ports.tree.root_level(self.batch.items), iter([0]))
 
     def finish(self) -> Walk:
         """Visit the words that are left, as far as the budget allows."""
@@ -93,40 +88,37 @@ class Walk:
         return self
 
     def _descend(self, level: int, numbers: Iterator[int]) -> Iterator[Visited]:
-        tree, batch, totals = self._ports.tree, self._batch, len(self._batch.totals)
+        tree, batch, totals = self.ports.tree, self.batch, len(self.batch.totals)
         while chunk := list(islice(numbers, self._next(level))):
-            if self.stopped_at is None and self.reads >= self._budget:
-                self.stopped_at = max(self._start, chunk[0] * tree.span(level))
+            if self.stopped_at is None and self.reads >= self.budget:
+                self.stopped_at = max(self.start, chunk[0] * tree.span(level))
             if self.stopped_at is not None:
                 return
             self.reads += len(chunk)
             keys = [WordKey(batch.batch_id, level, number) for number in chunk]
-            words = self._ports.words.read_tallied(keys)
+            words = self.ports.words.read_tallied(keys)
             untouched = Tallied(tree.full, Tally())
-            visited = [
-                Visited(level, key.number, found.word, found.tally.for_totals(totals))
-                for key in keys
-                for found in (words.get(key, untouched),)
-            ]
+            found = ((number, words.get(key, untouched)) for key, number in zip(keys, chunk, strict=True))
+            visited = [Visited(level, n, word, tally.for_totals(totals)) for n, (word, tally) in found]
             for one in visited:
                 self.tally = self.tally.and_(one.tally)
                 self.pending += tree.pending(level, one.number, one.word, batch.items)
                 self.pending -= tree.size(level, one.number, batch.items)
                 yield one
-            if level > self._lowest:
+            if level > self.lowest:
                 yield from self._descend(level - 1, self._children(level, visited))
 
     def _next(self, level: int) -> int:
         """How many words to read next; at least 1, to learn whether there is another."""
-        left = self._budget - self.reads
-        share = left if level == self._lowest else max(_FEW, left // _ABOVE)
+        left = self.budget - self.reads
+        share = left if level == self.lowest else max(_FEW, left // _ABOVE)
         return max(1, min(self.chunk, left, share))
 
     def _children(self, level: int, visited: list[Visited]) -> Iterator[int]:
-        tree = self._ports.tree
-        first, last = (at // tree.span(level - 1) for at in (self._start, self._stop - 1))
+        tree = self.ports.tree
+        first, last = (at // tree.span(level - 1) for at in (self.start, self._last))
         for _, number, word, _ in visited:
-            for child in tree.children(level, number, word, self._batch.items):
+            for child in tree.children(level, number, word, self.batch.items):
                 if first <= child <= last:
                     yield child
 

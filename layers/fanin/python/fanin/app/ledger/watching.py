@@ -12,13 +12,13 @@ No row counts what is done, so progress is counted where an acknowledgement pass
 the batch. Any order of the items meets these evenly, and other acknowledgements read nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-from fanin.app.ledger.reading import Reading
+from fanin.app.ledger.reading import STATUS_READS, Reading
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports.batches import Telling
 from fanin.app.ports.parts import FailureRow
@@ -51,24 +51,14 @@ class Watching(Reading):
         """Of batches that are within their tolerance: the hint up to which another count would say so."""
         return Latest(_MOST)
 
-    def _note_failures(self, receipts: Sequence[Receipt], batches: Mapping[int, Batch]) -> list[Receipt]:
-        """Take note of the failures of a request, and end the batches in which they are too many.
-
-        Args:
-            receipts: of the request; those of batches without a tolerance cost nothing.
-            batches: the rows.
+    def _note_failures(self, receipt: Receipt, batch: Batch) -> Receipt:
+        """Take note of the failures of a request, and end the batch if they are too many.
 
         Returns:
-            The receipts, with the states as they are now.
+            The receipt, with the state as it is now.
         """
-        return [
-            self._noted(receipt, batches[receipt.batch_id]) if receipt.failed or receipt.held else receipt
-            for receipt in receipts
-        ]
-
-    def _noted(self, receipt: Receipt, batch: Batch) -> Receipt:
         tolerance, failures = batch.tolerated_failures, receipt.failed + receipt.held
-        if tolerance is None or receipt.state.terminal:
+        if tolerance is None or not failures or receipt.state.terminal:
             return receipt
         # The items are marked. Whoever fails next, or the reaper, makes up for a hint that was not written.
         with suppress(Throttled, ServiceUnavailable, *GONE):
@@ -109,7 +99,9 @@ class Watching(Reading):
 
     def _failures(self, batch: Batch) -> tuple[int, Batch]:
         """At least so many items have failed or are held; and the row with those that are held."""
-        failed = self._count_failed(batch, budget=BUDGET)
+        walk = Walk(self.ports, batch, budget=BUDGET).finish()
+        tally = walk.tally if walk.stopped_at is None else walk.tally._replace(whole=False)
+        failed = self._failed.counted(replace(batch, failed_more=True), tally, budget=BUDGET).failed
         held = self._held.counted(batch, budget=BUDGET)
         return failed + held.held, held
 
@@ -123,11 +115,13 @@ class Watching(Reading):
             batch: the row.
             before: the row with the items that were held when failures were counted.
         """
-        progress = self._progress_within(batch, budget=BUDGET)
-        least = progress.done_min + self._held.counted(batch, budget=BUDGET).held
-        if before.held_more:
-            return least, batch.items
-        return least, min(batch.items, progress.done_max + before.held)
+        walk = Walk(self.ports, batch, budget=BUDGET).finish()
+        least = most = batch.items - walk.pending
+        if walk.stopped_at is not None:
+            bounds = self._bounds(batch, STATUS_READS - 1)
+            least, most = bounds.done_min, bounds.done_max
+        least += self._held.counted(batch, budget=BUDGET).held
+        return least, batch.items if before.held_more else min(batch.items, most + before.held)
 
     def _count_later(self, batch: Batch, tolerance: Tolerance, failed: int, done: int) -> None:
         """Remember up to which hint another count would find the batch within its tolerance.

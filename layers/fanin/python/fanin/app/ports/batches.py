@@ -317,12 +317,9 @@ class BatchStore(Protocol):
         Returns:
             The row (None if unknown), and whether this call moved it.
         """
-        change = Change(
-            [IS_LIVE, where("deadline", "=", deadline)],
-            {"deadline": until, **_touched(activity)},
-            {"retries": 1},
-        )
-        return self.apply("postpone", batch_id, change)
+        when = [IS_LIVE, where("deadline", "=", deadline)]
+        sets = {"deadline": until, **_touched(activity)}
+        return self.apply("postpone", batch_id, Change(when, sets, {"retries": 1}))
 
     def change(
         self, batch_id: int, change: ChangeLimits, *, failing: int | None, due_at: int
@@ -460,10 +457,8 @@ class BatchStore(Protocol):
 
         Its ``attention`` is removed, too.
         """
-        change = Change(
-            [HAS_ENDED, where("expires_at", ">", now // 1000)], {"expires_at": now // 1000, "attention": None}
-        )
-        return self.apply("expire", batch_id, change)[1]
+        when, sets = [HAS_ENDED, where("expires_at", ">", now // 1000)], {"expires_at": now // 1000}
+        return self.apply("expire", batch_id, Change(when, {**sets, "attention": None}))[1]
 
 
 def _touched(activity: Activity | None) -> dict[str, Any]:
