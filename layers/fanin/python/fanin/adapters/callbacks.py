@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import client_factory, error_code, once, translated
+from fanin.adapters.aws import client_factory, error_code, ignoring, once, translated
 from fanin.app.ports.queues import ChannelNotice
 from fanin.domain.targets import Target, TargetType
-from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
+from fanin.errors import ServiceUnavailable, TargetRefused
 from fanin.wire.json_text import compact
 
 if TYPE_CHECKING:
@@ -125,18 +125,14 @@ def _tolerant(call: Callable[[], None]) -> None:
         TargetRefused: AWS will never take it.
         FaninError: it did not take it now.
     """
+
+    def refusal(error: ClientError) -> TargetRefused | None:
+        if (code := error_code(error)) in _NEVER:
+            return TargetRefused(f"{error.operation_name} refuses the target ({code})")
+        return None
+
     try:
-        with translated():
-            try:
-                call()
-            except ClientError as error:
-                code = error_code(error)
-                if code in _WAITS_NO_MORE:
-                    return
-                if code in _NEVER:
-                    raise TargetRefused(f"{error.operation_name} refuses the target ({code})") from error
-                raise
-    except FaninError:
-        raise
+        with translated(refusal), ignoring(_WAITS_NO_MORE):
+            call()
     except ClientError as error:
         raise ServiceUnavailable(f"{error.operation_name} failed ({error_code(error)})") from error

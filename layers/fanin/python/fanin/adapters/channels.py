@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import blames_content, client_factory, error_code, once, translated
+from fanin.adapters.aws import blames_content, client_factory, error_code, meaning, once, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.forks import Threads
 from fanin.app.ports.queues import Channels, Offered, Outgoing
@@ -74,19 +74,19 @@ class SqsChannels(Channels):
         return self._look(channel, allowing)
 
     def _look(self, channel: str, allowing: Sequence[str]) -> str:
-        with translated():
-            try:
-                url = url_of(self._client(), channel) if channel.startswith("arn:") else channel
-                tags = self._client().list_queue_tags(QueueUrl=url).get("Tags", {})
-            except ClientError as error:
-                if error_code(error) in GONE | DENIED:
-                    raise _refused(channel, allowing) from error
-                if _is_final(error):
-                    raise InvalidRequest(
-                        f"SQS does not accept the channel {channel[:200]!r} ({error_code(error)});"
-                        " give the URL or ARN of a standard queue"
-                    ) from error
-                raise
+        def refusal(error: ClientError) -> FaninError | None:
+            if (code := error_code(error)) in GONE | DENIED:
+                return _refused(channel, allowing)
+            if not _is_final(error):
+                return None
+            return InvalidRequest(
+                f"SQS does not accept the channel {channel[:200]!r} ({code});"
+                " give the URL or ARN of a standard queue"
+            )
+
+        with translated(refusal):
+            url = url_of(self._client(), channel) if channel.startswith("arn:") else channel
+            tags = self._client().list_queue_tags(QueueUrl=url).get("Tags", {})
         if not tags.keys() & set(allowing):
             raise _refused(channel, allowing)
         return url
@@ -160,17 +160,7 @@ def _is_final(error: ClientError) -> bool:
     AWS has more codes than can be listed here, for example for encryption keys, so an unknown one is final.
     """
     code = error_code(error)
-    if code in GONE | DENIED:
-        return True
-    if code in _BUSY | _OURS:
-        return False
-    try:
-        with translated():
-            raise error
-    except FaninError:
-        return False
-    except ClientError:
-        return True
+    return code in GONE | DENIED or (code not in _BUSY | _OURS and meaning(error) is None)
 
 
 def _together(offered: Iterable[Offered]) -> Offered:
