@@ -94,8 +94,7 @@ def ended_batch(record: StreamRecord) -> Batch | None:
     Raises:
         KeyError, ValueError: the record is not one of the batches table.
     """
-    images = record["dynamodb"]
-    new, old = images.get("NewImage"), images.get("OldImage")
+    old, new = _images(record)
     if new is None or not _terminal(new) or (old is not None and _terminal(old)):
         return None
     return rows.decode(new)
@@ -107,8 +106,7 @@ def told_batch(record: StreamRecord) -> tuple[Batch, Batch] | None:
     Raises:
         KeyError, ValueError: the record is not one of the batches table.
     """
-    images = record["dynamodb"]
-    new, old = images.get("NewImage"), images.get("OldImage")
+    old, new = _images(record)
     if new is None or old is None or _terminal(new):
         return None
     before, after = rows.decode(old), rows.decode(new)
@@ -128,12 +126,16 @@ def removed_batch(record: StreamRecord) -> Batch | None:
     Raises:
         KeyError, ValueError: the record is not one of the batches table.
     """
-    images = record["dynamodb"]
-    new, old = images.get("NewImage"), images.get("OldImage")
+    old, new = _images(record)
     if new is None or old is None or not _terminal(old):
         return None
     earlier = int(new[names.EXPIRES_AT]["N"]) < int(old[names.EXPIRES_AT]["N"])
     return rows.decode(new) if earlier else None
+
+
+def _images(record: StreamRecord) -> tuple[rows.Item | None, rows.Item | None]:
+    """The row before and after a change."""
+    return record["dynamodb"].get("OldImage"), record["dynamodb"].get("NewImage")
 
 
 def _terminal(image: StreamRecord) -> bool:
@@ -147,12 +149,9 @@ def follow_directory(record: StreamRecord, services: Services) -> None:
         KeyError, ValueError: the record is not one of the directory table.
         Throttled, ServiceUnavailable: the bus was busy; call again.
     """
-    images = record["dynamodb"]
-    old, new = (
-        None if image is None else records.decode(image, names.NAME)
-        for image in (images.get("OldImage"), images.get("NewImage"))
-    )
-    namespace, name = (images["Keys"][key]["S"] for key in (names.TOPIC, names.NAME))
+    images = _images(record)
+    old, new = (None if image is None else records.decode(image, names.NAME) for image in images)
+    namespace, name = (record["dynamodb"]["Keys"][key]["S"] for key in (names.TOPIC, names.NAME))
     services.follow_directory(namespace, name, old, new)
 
 
@@ -162,7 +161,7 @@ def finished_word(record: StreamRecord) -> WordKey | None:
     Raises:
         KeyError, ValueError: the record is not one of the words table.
     """
-    image = record["dynamodb"].get("NewImage")
+    _, image = _images(record)
     if image is None or image[names.WORD]["N"] != "0":
         return None
     return rows.word_key(image[names.WORD_ID]["S"])

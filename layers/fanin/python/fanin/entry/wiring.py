@@ -114,33 +114,19 @@ def services() -> Services:
     return Services(ports())
 
 
-@cache
-def retry_queue() -> SqsQueue:
-    """The queue for records and messages that could not be handled."""
-    return SqsQueue(lambda: settings().retry_queue_url)
+retry_queue = cache(lambda: SqsQueue(lambda: settings().retry_queue_url))
+"""The queue for records and messages that could not be handled."""
+dead_letter_sources = cache(DeadLetterSources)
+"""The queues that dead letters come from."""
+received = cache(ReceivedMessages)
+"""The messages that the function gets from queues."""
+queue_tags = cache(lambda: QueueTags(SystemClock()))
+"""The tags of dead-letter queues."""
 
 
 def park(message: Mapping[str, object]) -> None:
     """Send a record or message that could not be handled to the retry queue."""
     retry_queue().send([message])
-
-
-@cache
-def dead_letter_sources() -> DeadLetterSources:
-    """The queues that dead letters come from."""
-    return DeadLetterSources()
-
-
-@cache
-def received() -> ReceivedMessages:
-    """The messages that the function gets from queues."""
-    return ReceivedMessages()
-
-
-@cache
-def queue_tags() -> QueueTags:
-    """The tags of dead-letter queues."""
-    return QueueTags(SystemClock())
 
 
 def set_aside(message: Mapping[str, object]) -> None:
