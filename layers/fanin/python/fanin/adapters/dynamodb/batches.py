@@ -1,6 +1,6 @@
 """Batch rows on DynamoDB: every change of state is one conditional write."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from fanin import names
@@ -8,19 +8,7 @@ from fanin.adapters import cursors
 from fanin.adapters.dynamodb.batch_indexes import NO_PART, Children, NewestFirst, StateIndex
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.parts import part_key
-from fanin.adapters.dynamodb.rows import (
-    SUMS,
-    Item,
-    Value,
-    attribute,
-    attributes,
-    decode,
-    encode,
-    in_row,
-    sharded,
-    sums_of,
-    update_of,
-)
+from fanin.adapters.dynamodb.rows import Item, attribute, attributes, batch_key, change_of, decode, encode
 from fanin.adapters.parts import key_rows
 from fanin.app.ports.batches import Activity, Adoption, BatchRows, BatchStore, ItemPlace
 from fanin.app.ports.parts import KeyRow
@@ -67,7 +55,7 @@ class DynamoBatches(BatchStore):
         return self._children.of(item)
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
-        keys = [_key(batch_id) for batch_id in dict.fromkeys(batch_ids)]
+        keys = [batch_key(batch_id) for batch_id in dict.fromkeys(batch_ids)]
         rows = (decode(row) for row in self._connection.read(self._table, keys))
         return {row.batch_id: row for row in rows}
 
@@ -79,7 +67,7 @@ class DynamoBatches(BatchStore):
         *,
         if_lost: str = "",
     ) -> tuple[Batch | None, bool]:
-        request = {**_update(self._table, batch_id, change), "ReturnValues": "ALL_NEW"}
+        request = {**change_of(self._table, batch_id, change), "ReturnValues": "ALL_NEW"}
         if not if_lost:
             done, row = self._connection.update(request)
         else:
@@ -94,7 +82,7 @@ class DynamoBatches(BatchStore):
     ) -> int | None:
         change = allocation_of(batch, n, activity._asdict(), by_item=by_item)
         use = part_key((batch.batch_id, f"add/{key.name}")) | attributes({"first": batch.items, "count": n})
-        update = {"Update": _update(self._table, batch.batch_id, change)}
+        update = {"Update": change_of(self._table, batch.batch_id, change)}
         failed = self._connection.transact([_put(self._new_part(batch, use)), update])
         if failed is None:
             return batch.items
@@ -109,7 +97,7 @@ class DynamoBatches(BatchStore):
             {"Put": self._new_part(batch, {**part_key(key), **attributes(row)})}
             for key, row in key_rows(batch.batch_id, rows)
         ]
-        update = {"Update": _update(self._table, batch.batch_id, change)}
+        update = {"Update": change_of(self._table, batch.batch_id, change)}
         return self._connection.transact([*puts, update]) is None
 
     def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
@@ -170,30 +158,6 @@ def _same(batch: Batch, row: Item | None) -> Batch | None:
     """The batch of a row that was there already, if it is the very batch that was to be created."""
     there = None if row is None else decode(row)
     return there if there is not None and there.salt == batch.salt else None
-
-
-def _key(batch_id: int) -> dict[str, Any]:
-    return {names.BATCH_ID: attribute(batch_id)}
-
-
-def _update(table: str, batch_id: int, change: Change) -> dict[str, Any]:
-    """The parameters of UpdateItem, and of an Update in a transaction."""
-    sets = {name: value for place in change.sets.items() for name, value in _written(batch_id, *place)}
-    adds = {**change.adds, **dict(zip(SUMS, change.sums, strict=False))}
-    return update_of(table, _key(batch_id), sets, change.when, adds=adds)
-
-
-def _written(batch_id: int, name: str, value: Any) -> Iterable[tuple[str, Value | None]]:
-    """The attributes of a field, with their new values; None for one that goes."""
-    match name:
-        case "state":
-            return [(name, value), (names.STATE_SHARD, sharded(value, batch_id))]
-        case "attention":
-            return [(name, value and sharded(value, batch_id))]
-        case "totals":
-            return sums_of(value).items()
-        case _:
-            return [(name, in_row(name, value))]
 
 
 def _first_answer(used: Item, n: int, key: str) -> int:

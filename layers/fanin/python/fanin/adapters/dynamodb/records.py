@@ -90,7 +90,7 @@ class DynamoRecords(Records):
             request["ExclusiveStartKey"] = self._key(namespace, cursors.decode_name(listing, cursor, prefix))
         rows, last = self.connection.query(request)
         records = [record for record in map(self._record, rows) if record.lives(self.clock.now())]
-        after = None if last is None else cursors.encode_name(listing, last[self.name_key]["S"])
+        after = None if last is None else cursors.encode(listing, last[self.name_key]["S"])
         return RecordPage(records, after)
 
     def put(

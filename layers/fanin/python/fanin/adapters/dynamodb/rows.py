@@ -10,7 +10,7 @@ from typing import Any, Final
 from fanin import names
 from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State, Trouble
-from fanin.domain.changes import Condition, Test
+from fanin.domain.changes import Change, Condition, Test
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.totals import MAX_TOTALS
 
@@ -79,7 +79,7 @@ def encode(batch: Batch) -> dict[str, Any]:
     """Encode a batch as its row, with the keys of the indexes."""
     values = ((name, getattr(batch, name)) for name in _FIELDS)
     row = {
-        name: attribute(in_row(name, value))
+        name: attribute(_in_row(name, value))
         for name, value in values
         if value is not None and value != ABSENT.get(name)
     }
@@ -141,7 +141,7 @@ _TO_ROW: Final[Mapping[str, Callable[[Any], Value]]] = {
 """How the fields are written whose form in a row is not that of their type."""
 
 
-def in_row(name: str, value: Any) -> Value:
+def _in_row(name: str, value: Any) -> Value:
     """A value of a field of a batch, as its row has it."""
     return _TO_ROW[name](value) if name in _TO_ROW else value
 
@@ -236,3 +236,28 @@ def update_of(
         },
         "ExpressionAttributeValues": values,
     }
+
+
+def batch_key(batch_id: int) -> dict[str, Any]:
+    """Key of a batch's row."""
+    return {names.BATCH_ID: attribute(batch_id)}
+
+
+def change_of(table: str, batch_id: int, change: Change) -> dict[str, Any]:
+    """The parameters of UpdateItem, and of an Update in a transaction, for a change of a batch."""
+    sets = {name: value for place in change.sets.items() for name, value in _changed(batch_id, *place)}
+    adds = {**change.adds, **dict(zip(SUMS, change.sums, strict=False))}
+    return update_of(table, batch_key(batch_id), sets, change.when, adds=adds)
+
+
+def _changed(batch_id: int, name: str, value: Any) -> Iterable[tuple[str, Value | None]]:
+    """The attributes of a field, with their new values; None for one that goes."""
+    match name:
+        case "state":
+            return [(name, value), (names.STATE_SHARD, sharded(value, batch_id))]
+        case "attention":
+            return [(name, value and sharded(value, batch_id))]
+        case "totals":
+            return sums_of(value).items()
+        case _:
+            return [(name, _in_row(name, value))]
