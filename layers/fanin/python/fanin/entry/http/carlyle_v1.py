@@ -19,7 +19,7 @@ from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
 from fanin.domain.marks import MAX_HEAVY, Count, Mark, Marked, Receipt
 from fanin.domain.paging import pages
-from fanin.domain.reports import Expired, merge_expired
+from fanin.domain.reports import merge_expired
 from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, consumes, operates, produces, reads
 from fanin.errors import GONE, BatchClosed, OutcomeUnknown
 from fanin.wire import json_types as t
@@ -52,11 +52,9 @@ REMOVED: Final = plain("CarlyleRemoved", {"batchesRemoved": t.NATURAL, "itemsRem
 
 _EXACT: Final = f"{names.CARLYLE_ROOT}/exact"
 _ESTIMATED: Final = f"{names.CARLYLE_ROOT}/estimated"
-_SINCE: Final = {
-    "since": t.text(least=1).with_keywords(description="RFC 3339, or milliseconds since the epoch")
-}
+_TIME: Final = t.text(least=1).with_keywords(description="RFC 3339, or milliseconds since the epoch")
+_SINCE: Final = {"since": _TIME}
 _UUID: Final = {"batch_id": t.UUID}
-_ENDED_THEN_CLOSED: Final = (*(state for state in State if state.terminal), State.CLOSED)
 
 
 def _open(fanin: Fanin, request: HttpRequest, mode: Mode) -> Batch:
@@ -71,7 +69,7 @@ def _create_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
 
 def _get_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Read whether a batch is complete, and whether it is closed."""
-    batch = fanin.ledger.status(parse_batch_id(request.path["batch_id"])).batch
+    batch = fanin.ledger.status(request.batch_id).batch
     return {"batchId": batch.batch_id, **_standing(batch)}
 
 
@@ -85,7 +83,7 @@ def _standing(batch: Batch) -> t.Json:
 
 def _close_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Close a batch: it completes when its last item is done."""
-    batch = fanin.ledger.close(parse_batch_id(request.path["batch_id"]))
+    batch = fanin.ledger.close(request.batch_id)
     return {"isComplete": batch.state is State.COMPLETE}
 
 
@@ -112,32 +110,26 @@ def _mark(fanin: Fanin, marks: Sequence[Mark]) -> Marked:
 
 def _delete_open(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Orphan open batches without activity since then."""
-    return _removed(_expire(fanin, State.OPEN, _since(request)))
+    return _expire(fanin, request, State.OPEN)
 
 
 def _delete_closed(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Remove batches that are not open, or orphan them, if they had no activity since then."""
-    since = _since(request)
     # Ended batches first, so that those which this call ends are left for the next one to remove.
-    return _removed(merge_expired(_expire(fanin, state, since) for state in _ENDED_THEN_CLOSED))
+    return _expire(fanin, request, *(state for state in State if state.terminal), State.CLOSED)
 
 
-def _expire(fanin: Fanin, state: State, since: int) -> Expired:
+def _expire(fanin: Fanin, request: HttpRequest, *states: State) -> t.Json:
     """All pages, since this API has no cursor."""
-    return merge_expired(pages(fanin.ledger.expire, state, idle_since=since))
-
-
-def _removed(expired: Expired) -> t.Json:
+    text: str = request.query["since"]
+    since = int(text) if re.fullmatch("[0-9]{1,15}", text) else t.decode_time(text)
+    found = (page for state in states for page in pages(fanin.ledger.expire, state, idle_since=since))
+    expired = merge_expired(found)
     return {"batchesRemoved": expired.batches, "itemsRemoved": expired.items}
 
 
 def _counts(answer: t.Json) -> Result:
     return {"batches": answer["batchesRemoved"], "items": answer["itemsRemoved"]}
-
-
-def _since(request: HttpRequest) -> int:
-    since: str = request.query["since"]
-    return int(since) if re.fullmatch("[0-9]{1,15}", since) else t.decode_time(since)
 
 
 def _create_estimated(fanin: Fanin, request: HttpRequest) -> t.Json:

@@ -24,9 +24,8 @@ def of(error: FaninError, request_id: str) -> Response[str]:
     if retry_after is None and error.retryable:
         retry_after = _RETRY_AFTER
     more = {"child": error.child} if isinstance(error, ItemHasChild) else None
-    return problem(
-        STATUS[type(error)], error.code, str(error), request_id, retry_after=retry_after, more=more
-    )
+    status = STATUS[type(error)]
+    return problem(status, error.code, str(error), request_id, retry_after=retry_after, more=more)
 
 
 def problem(

@@ -5,26 +5,13 @@ from fanin.app.api import Diagnostics, Ledger, Redrives
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_redrive
-from fanin.entry.http.route import (
-    HttpRequest,
-    LoggedAction,
-    Repeat,
-    consumes,
-    operates,
-    paged,
-    produces,
-    reads,
-)
+from fanin.entry.http.route import LoggedAction, Repeat, consumes, operates, paged, produces, reads
 from fanin.errors import GONE, ChannelRefused
 from fanin.wire import batches, items, redrives
 from fanin.wire.json_types import NATURAL
 from fanin.wire.picture import PICTURE
 
 _BATCH = f"{names.API_ROOT}/batches/{{batch_id}}"
-
-
-def _only_counts(request: HttpRequest) -> bool:
-    return bool(request.body.get("dry_run"))
 
 
 # fmt: off
@@ -38,7 +25,8 @@ ROUTES = (
     ),
     operates(
         "POST", f"{_BATCH}/redrive", "redriveBatch", Call(Redrives.redrive, "request"), redrives.REDRIVING,
-        body=redrives.REDRIVE, errors=(ChannelRefused,), action=LoggedAction(of_redrive, unless=_only_counts),
+        body=redrives.REDRIVE, errors=(ChannelRefused,),
+        action=LoggedAction(of_redrive, unless=lambda request: bool(request.body.get("dry_run"))),
     ),
     reads(
         f"{_BATCH}/redrives", "listRedrives", Call(Redrives.redrives), redrives.REDRIVINGS, optional=paged(),

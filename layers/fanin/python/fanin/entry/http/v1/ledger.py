@@ -11,7 +11,6 @@ from fanin.entry.http.route import (
     CURSOR,
     KEY,
     MAX_MARKS_BODY,
-    HttpRequest,
     HttpRoute,
     LoggedAction,
     batch_made,
@@ -41,10 +40,6 @@ from fanin.wire.redrives import SELECTION
 
 _ROOT: Final = f"{names.API_ROOT}/batches"
 _BATCH: Final = _ROOT + "/{batch_id}"
-
-
-def _only_reads(request: HttpRequest) -> bool:
-    return not request.query.get("repair", True)
 
 
 # fmt: off
@@ -125,7 +120,7 @@ ROUTES: Final = (
     operates(
         "POST", f"{_BATCH}/verify", "verifyBatch", Call(Ledger.verify), batches.VERDICT,
         optional={"cursor": CURSOR, "repair": BOOLEAN.with_keywords(default=True)},
-        action=LoggedAction(results.of_verdict, unless=_only_reads),
+        action=LoggedAction(results.of_verdict, unless=lambda request: not request.query.get("repair", True)),
     ),
     consumes(
         "POST", f"{names.API_ROOT}/acks", "markItems", Call(Ledger.mark, "marks"), marks.MARKED,
