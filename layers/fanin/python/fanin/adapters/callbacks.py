@@ -74,27 +74,21 @@ class AwsCallbacks:
                 self._webhooks().post(target.url or "", notice)
 
     def _end_task(self, token: str, notice: ChannelNotice) -> None:
+        tasks = self._step_functions()
         if notice.succeeded:
-            self._step_functions().send_task_success(taskToken=token, output=notice.event.body)
+            tasks.send_task_success(taskToken=token, output=notice.event.body)
         else:
-            self._step_functions().send_task_failure(
-                taskToken=token, error=error_name(notice), cause=cause(notice)
-            )
+            tasks.send_task_failure(taskToken=token, error=error_name(notice), cause=cause(notice))
 
     def _end_callback(self, callback_id: str, notice: ChannelNotice) -> None:
+        lambdas, event = self._lambdas(), notice.event
         if notice.succeeded:
-            self._lambdas().send_durable_execution_callback_success(
-                CallbackId=callback_id, Result=notice.event.body.encode()
-            )
+            result = event.body.encode()
+            lambdas.send_durable_execution_callback_success(CallbackId=callback_id, Result=result)
         else:
-            self._lambdas().send_durable_execution_callback_failure(
-                CallbackId=callback_id,
-                Error={
-                    "ErrorType": error_name(notice),
-                    "ErrorMessage": f"batch {notice.event.detail['batch_id']}: {notice.event.detail_type}",
-                    "ErrorData": cause(notice),
-                },
-            )
+            said = f"batch {event.detail['batch_id']}: {event.detail_type}"
+            error = {"ErrorType": error_name(notice), "ErrorMessage": said, "ErrorData": cause(notice)}
+            lambdas.send_durable_execution_callback_failure(CallbackId=callback_id, Error=error)
 
 
 def error_name(notice: ChannelNotice) -> str:

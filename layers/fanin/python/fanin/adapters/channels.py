@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
@@ -23,15 +24,9 @@ if TYPE_CHECKING:
 
 GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
 DENIED: Final = {"AccessDenied", "AccessDeniedException"}
-_BUSY: Final = {
-    "KMS.ThrottlingException",
-    "KmsThrottled",
-    "RequestThrottled",
-    "Throttling",
-    "ThrottlingException",
-}
+_KEYS_ARE_BUSY: Final = {"KMS.ThrottlingException", "KmsThrottled"}
+_BUSY: Final = {*_KEYS_ARE_BUSY, "RequestThrottled", "Throttling", "ThrottlingException"}
 _OURS: Final = {"ExpiredToken", "InvalidSecurity", "RequestExpired", "SignatureDoesNotMatch"}
-_STRING: Final = "String"
 _SENT_TO: Final = (names.CHANNEL_TAG,)
 _REDRIVEN: Final = (names.CHANNEL_TAG, names.TRACKED_TAG)
 _SETTLES: Final = 1.0
@@ -92,29 +87,24 @@ class SqsChannels(Channels):
         return url
 
     def offer(self, messages: Sequence[Outgoing]) -> Offered:
-        return _together(
-            self._threads.map(lambda line: self._send_in_order(messages, line), _lines(messages))
-        )
+        return _together(self._threads.map(partial(self._send_in_order, messages), _lines(messages)))
 
     def _send_in_order(self, messages: Sequence[Outgoing], groups: Iterable[Sequence[int]]) -> Offered:
         """Send requests one after the other; where messages wait, those behind them wait, too."""
-        offered: list[Offered] = []
+        offered = Offered({}, {})
         for group in groups:
-            held = next((why for one in offered for why in one.waiting.values()), None)
-            offered.append(
-                self._send(messages, group) if held is None else Offered({}, dict.fromkeys(group, held))
-            )
-        return _together(offered)
+            held = next(iter(offered.waiting.values()), None)
+            sent = self._send(messages, group) if held is None else Offered({}, dict.fromkeys(group, held))
+            offered = _together((offered, sent))
+        return offered
 
     def _send(self, messages: Sequence[Outgoing], group: Sequence[int]) -> Offered:
         refused: dict[int, str] = {}
-        waiting = dict.fromkeys(group, "")
+        waiting, url = dict.fromkeys(group, ""), messages[group[0]].channel
         for _ in self._backoff:
             entries = [_entry(place, messages[place]) for place in waiting]
             try:
-                answer = self._client().send_message_batch(
-                    QueueUrl=messages[group[0]].channel, Entries=entries
-                )
+                answer = self._client().send_message_batch(QueueUrl=url, Entries=entries)
             except Exception as error:
                 if self._strict:
                     raise
@@ -174,20 +164,17 @@ def _together(offered: Iterable[Offered]) -> Offered:
 
 def _lines(messages: Sequence[Outgoing]) -> list[list[list[int]]]:
     """Group the places of messages into requests, each to one channel; those to a FIFO queue stay in line."""
+
+    def size(place: int) -> int:
+        return _size(messages[place])
+
     places: dict[str, list[int]] = {}
     for place, message in enumerate(messages):
         places.setdefault(message.channel, []).append(place)
     lines: list[list[list[int]]] = []
     for channel, of_channel in places.items():
-        groups = list(
-            chunks(
-                of_channel,
-                max_items=MAX_QUEUE_MESSAGES,
-                size_of=lambda place: _size(messages[place]),
-                max_bytes=MAX_QUEUE_BYTES,
-            )
-        )
-        lines += [groups] if is_fifo(channel) else [[group] for group in groups]
+        groups = chunks(of_channel, max_items=MAX_QUEUE_MESSAGES, size_of=size, max_bytes=MAX_QUEUE_BYTES)
+        lines += [list(groups)] if is_fifo(channel) else [[group] for group in groups]
     return lines
 
 
@@ -202,7 +189,7 @@ def _size(message: Outgoing) -> int:
 def _attributes(message: Outgoing) -> dict[str, MessageAttribute]:
     """The attributes with their types, without empty ones, which SQS refuses."""
     return {
-        name: value if isinstance(value, MessageAttribute) else MessageAttribute(_STRING, value)
+        name: value if isinstance(value, MessageAttribute) else MessageAttribute("String", value)
         for name, value in message.attributes.items()
         if value
     }

@@ -51,7 +51,6 @@ MOST: Final = 100
 """Queues whose reports a process remembers."""
 MINUTES: Final = 15
 """How far back throttles and errors are counted."""
-_PERIOD: Final = 60
 
 
 class AwsQueueInspection:
@@ -144,7 +143,7 @@ class AwsQueueInspection:
                         "MetricName": metric,
                         "Dimensions": [{"Name": "FunctionName", "Value": function}],
                     },
-                    "Period": _PERIOD,
+                    "Period": 60,
                     "Stat": "Sum",
                 },
             }
@@ -156,10 +155,8 @@ class AwsQueueInspection:
         )
         sums = {one["Id"]: round(sum(one["Values"])) for one in answer["MetricDataResults"]}
         return tuple(
-            FunctionTrouble(
-                function, sums.get(f"throttles_{place}", 0), sums.get(f"errors_{place}", 0), MINUTES
-            )
-            for place, function in enumerate(functions)
+            FunctionTrouble(name, sums.get(f"throttles_{n}", 0), sums.get(f"errors_{n}", 0), MINUTES)
+            for n, name in enumerate(functions)
         )
 
 

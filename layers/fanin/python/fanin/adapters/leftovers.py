@@ -12,7 +12,6 @@ from fanin.adapters.eventbridge import EventBridgeRules
 from fanin.errors import Throttled
 
 _GONE: Final = {*MISSING, "NoSuchBucket"}
-_DELETING: Final = "DELETE_"
 _STARTED: Final = ("STARTING", "STARTED")
 _AT_REST: Final = ("CREATED", "STOPPED", "TERMINATED")
 _UNLIMITED: Final = -1
@@ -45,7 +44,7 @@ class AwsLeftovers:
         """
         with translated():
             (found,) = self._client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-        return bool(found["StackStatus"].startswith(_DELETING))
+        return bool(found["StackStatus"].startswith("DELETE_"))
 
     def stop_application(self, application: str) -> bool:
         """Stop an application of EMR Serverless, and wait for it: only then can it be deleted.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from threading import RLock
 from typing import Any, Final
+from uuid import UUID
 
 from fanin.app.ports.system import Clock, Random
 
@@ -130,7 +131,7 @@ class Queue:
             if dedup_id in self._deduplicated:
                 return self._deduplicated[dedup_id][1]
         wait = self.seconds("DelaySeconds") if delay is None else delay
-        message_id, visible_at = _uuid(self.random), now + wait * 1000
+        message_id, visible_at = str(UUID(bytes=self.random.bytes(16))), now + wait * 1000
         held = MessageInFlight(message_id, body, attributes, now, visible_at, group_id, dedup_id)
         held.copies = int(self._draws(self.duplicated))
         if self.fifo and dedup_id is not None:
@@ -240,11 +241,6 @@ class Queue:
 
     def _draws(self, share: float) -> bool:
         return share > 0 and self.random.bits(_CHANCES) < share * (1 << _CHANCES)
-
-
-def _uuid(random: Random) -> str:
-    digits = random.bytes(16).hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 ACCOUNT: Final = "000000000000"
