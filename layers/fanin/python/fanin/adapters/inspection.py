@@ -31,14 +31,9 @@ T = TypeVar("T")
 _GONE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 _REGION: Final = re.compile(r"https://(?:sqs\.([a-z0-9-]+)|([a-z0-9-]+)\.queue)\.amazonaws\.com")
 _ENABLED: Final = ("Creating", "Enabling", "Enabled", "Updating")
-_ATTRIBUTES: Final = (
-    "QueueArn",
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-    "MessageRetentionPeriod",
-    "RedrivePolicy",
-)
+_VISIBLE: Final = "ApproximateNumberOfMessages"
+_COUNTS: Final = (_VISIBLE, f"{_VISIBLE}NotVisible", f"{_VISIBLE}Delayed")
+_ATTRIBUTES: Final = ("QueueArn", *_COUNTS, "MessageRetentionPeriod", "RedrivePolicy")
 _FUNCTIONS: Final = 5
 """Functions of one queue whose metrics are read."""
 FRESH_MS: Final = 5_000
@@ -122,7 +117,7 @@ class AwsQueueInspection:
     def _depth(self, queue: str, dead_arn: str) -> int:
         """Messages in a dead-letter queue, which is always in the account and region of its source."""
         url = f"{queue.rpartition('/')[0]}/{_name(dead_arn)}"
-        counts = self._attributes(url, _ATTRIBUTES[1:4])
+        counts = self._attributes(url, _COUNTS)
         return sum(int(count) for count in counts.values())
 
     def _consumers(self, arn: str) -> tuple[QueueMapping, ...]:
@@ -191,10 +186,11 @@ def _hasty(service: str) -> Callable[[], Any]:
 
 def _figures(attributes: Mapping[str, str]) -> Figures:
     policy = json.loads(attributes.get("RedrivePolicy") or "{}")
+    visible, in_flight, delayed = (int(attributes[name]) for name in _COUNTS)
     return Figures(
-        visible=int(attributes["ApproximateNumberOfMessages"]),
-        in_flight=int(attributes["ApproximateNumberOfMessagesNotVisible"]),
-        delayed=int(attributes["ApproximateNumberOfMessagesDelayed"]),
+        visible=visible,
+        in_flight=in_flight,
+        delayed=delayed,
         retention=int(attributes["MessageRetentionPeriod"]),
         dead_letters=policy.get("deadLetterTargetArn", ""),
         max_receives=int(policy.get("maxReceiveCount", 0)),

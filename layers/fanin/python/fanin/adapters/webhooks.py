@@ -243,11 +243,8 @@ class Webhooks:
         except InvalidRequest as error:
             raise TargetRefused(str(error)) from error
         body = webhook_body(notice)
-        headers = {
-            "content-type": "application/json",
-            "user-agent": "fanin",
-            **signed_headers(self.secret(), notice.event.id, self.clock.now() // 1000, body),
-        }
+        signed = signed_headers(self.secret(), notice.event.id, self.clock.now() // 1000, body)
+        headers = {"content-type": "application/json", "user-agent": "fanin", **signed}
         addresses = public_addresses(place.host, place.port, self.resolve, loopback=self.loopback())
         status = self._status(place, addresses, headers, body)
         if status in _OK:
@@ -285,12 +282,9 @@ class Webhooks:
 def webhook_body(notice: ChannelNotice) -> bytes:
     """The body that Standard Webhooks recommends: type, timestamp, and the event's detail as data."""
     event = notice.event
-    content = {
-        "type": f"batch.{event.id.rpartition('.')[2]}",
-        "timestamp": encode_time(event.time),
-        "data": {**event.detail, "id": event.id, "detail_type": event.detail_type},
-    }
-    return compact(content).encode()
+    kind, at = f"batch.{event.id.rpartition('.')[2]}", encode_time(event.time)
+    data = {**event.detail, "id": event.id, "detail_type": event.detail_type}
+    return compact({"type": kind, "timestamp": at, "data": data}).encode()
 
 
 def _exchange(

@@ -85,12 +85,8 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
 def _webhooks(where: Settings, clock: Clock) -> Webhooks:
     from fanin.adapters.webhooks import Secret, Webhooks  # noqa: PLC0415  few processes post to webhooks
 
-    return Webhooks(
-        lambda: where.webhook_hosts,
-        Secret(lambda: where.webhook_secret_arn, clock),
-        clock,
-        loopback=lambda: where.webhook_loopback,
-    )
+    secret = Secret(lambda: where.webhook_secret_arn, clock)
+    return Webhooks(lambda: where.webhook_hosts, secret, clock, loopback=lambda: where.webhook_loopback)
 
 
 def connect_tables() -> Connection:

@@ -94,12 +94,9 @@ class StateIndex(_Index):
         """Read a page of a shard: places, that is times and ids, and the last of them if there are more."""
         request = {**asked, "Limit": limit}
         if after:
-            due_at, batch_id = after
-            request["ExclusiveStartKey"] = {
-                self._key: asked["ExpressionAttributeValues"][":shard"],
-                names.DUE_AT: attribute(due_at),
-                names.BATCH_ID: attribute(batch_id),
-            }
+            shard = {self._key: asked["ExpressionAttributeValues"][":shard"]}
+            place = zip((names.DUE_AT, names.BATCH_ID), after, strict=True)
+            request["ExclusiveStartKey"] = shard | attributes(dict(place))
         rows, last = self._connection.query(request)
         return list(map(_place, rows)), None if last is None else _place(last)
 
@@ -181,12 +178,8 @@ class Children:
 
         The note lives as long as the child: after that the item may have another.
         """
-        values = attributes({_CHILD: child.batch_id, names.EXPIRES_AT: child.expires_at})
-        request: dict[str, Any] = {
-            "TableName": self._table,
-            "Item": _note_key(item) | values,
-            "ConditionExpression": NO_PART,
-        }
+        note = _note_key(item) | attributes({_CHILD: child.batch_id, names.EXPIRES_AT: child.expires_at})
+        request: dict[str, Any] = {"TableName": self._table, "Item": note, "ConditionExpression": NO_PART}
         if instead_of is not None:
             request["ConditionExpression"] += f" OR {_CHILD} = :instead_of"
             request["ExpressionAttributeValues"] = {":instead_of": attribute(instead_of)}

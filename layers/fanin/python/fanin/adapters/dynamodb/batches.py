@@ -93,10 +93,8 @@ class DynamoBatches(BatchStore):
         self, batch: Batch, rows: Sequence[KeyRow], *, activity: Activity, by_item: bool = False
     ) -> bool:
         change = allocation_of(batch, len(rows), activity._asdict(), by_item=by_item, keyed=True)
-        puts = [
-            {"Put": self._new_part(batch, {**part_key(key), **attributes(row)})}
-            for key, row in key_rows(batch.batch_id, rows)
-        ]
+        parts = [part_key(key) | attributes(row) for key, row in key_rows(batch.batch_id, rows)]
+        puts = [{"Put": self._new_part(batch, part)} for part in parts]
         update = {"Update": change_of(self._table, batch.batch_id, change)}
         return self._connection.transact([*puts, update]) is None
 
@@ -142,11 +140,8 @@ class DynamoBatches(BatchStore):
         return {"TableName": self._parts_table, "Item": item, "ConditionExpression": NO_PART}
 
     def _new(self, batch: Batch) -> dict[str, Any]:
-        return {
-            "TableName": self._table,
-            "Item": encode(batch),
-            "ConditionExpression": f"attribute_not_exists({names.BATCH_ID})",
-        }
+        no_row = f"attribute_not_exists({names.BATCH_ID})"
+        return {"TableName": self._table, "Item": encode(batch), "ConditionExpression": no_row}
 
 
 def _put(request: Mapping[str, Any]) -> dict[str, Any]:

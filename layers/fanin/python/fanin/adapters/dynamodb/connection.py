@@ -29,6 +29,8 @@ _A = TypeVar("_A")
 _B = TypeVar("_B")
 _Requests: TypeAlias = Mapping[str, Any]
 """Requests of a batch call, by table."""
+_Some: TypeAlias = Callable[[_Requests], _Requests]
+"""Makes some of the requests, and returns those that are left."""
 
 _IDLE_ROUNDS: Final = 4
 """Rounds of throttled calls in which none went through, before the others are answered for."""
@@ -303,20 +305,14 @@ class Connection:
 
         self.parallel.map(chunk, range(0, len(requests), _MOST_WRITTEN))
 
-    def _finish(
-        self,
-        name: str,
-        requests: _Requests,
-        call: Callable[[_Requests], _Requests],
-        size: Callable[[_Requests], int],
-    ) -> None:
+    def _finish(self, name: str, requests: _Requests, call: _Some, size: Callable[[_Requests], int]) -> None:
         """Repeat a call until it leaves nothing unprocessed; give up when rounds bring nothing.
 
         Args:
             name: of the call.
             requests: all that there is to do.
-            call: does some of it, and returns what it leaves.
-            size: how much that is.
+            call: does some of it.
+            size: how much there is in requests.
 
         Raises:
             Throttled: it brought nothing in as many rounds in a row as the backoff has tries.

@@ -74,11 +74,10 @@ class MemoryBatches(BatchStore):
         return self._accesses.read("batches.child_of", lambda: self._children.get(item))
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
-        rows = {
-            batch_id: self._accesses.read("batches.read", lambda: self._rows.get(batch_id))  # noqa: B023
-            for batch_id in dict.fromkeys(batch_ids)
-        }
-        return {batch_id: row for batch_id, row in rows.items() if row is not None}
+        def read(batch_id: int) -> Batch | None:
+            return self._accesses.read("batches.read", lambda: self._rows.get(batch_id))
+
+        return {one: row for one in dict.fromkeys(batch_ids) if (row := read(one)) is not None}
 
     def apply(
         self, call: str, batch_id: int, change: Change, *, if_lost: str = ""

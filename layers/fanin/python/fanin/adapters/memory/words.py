@@ -19,12 +19,12 @@ class _Carried:
     """What words below, or items, have given to a word.
 
     Attributes:
-        failed: how many items failed.
+        below: how many items failed.
         whole: how many tallies were whole.
         sums: of the totals.
     """
 
-    failed: int = 0
+    below: int = 0
     whole: int = 0
     sums: Sums = ()
 
@@ -97,21 +97,14 @@ class MemoryWords(port.WordStore):
     def _carry(self, key: port.WordKey, below: port.Tally) -> None:
         """Add the tally of a word, or what an item brings."""
         carried = self._carried.setdefault(key, _Carried())
-        carried.failed += below.failed
+        carried.below += below.failed
         carried.sums = plus(carried.sums, below.sums)
         carried.whole += below.whole
 
     def _tallied(self, key: port.WordKey) -> port.Tallied:
-        below = self._carried.get(key, _Carried())
-        return port.tallied(
-            key,
-            self._words.get(key, self._full),
-            full=self._full,
-            failed=self._failed.get(key, 0),
-            below=below.failed,
-            whole=below.whole,
-            sums=below.sums,
-        )
+        word, failed = self._words.get(key, self._full), self._failed.get(key, 0)
+        carried = vars(self._carried.get(key, _Carried()))
+        return port.tallied(key, word, full=self._full, failed=failed, **carried)
 
     def read(self, keys: Collection[port.WordKey]) -> dict[port.WordKey, int]:
         return self._read("words.read", self._words.get, keys)

@@ -74,11 +74,8 @@ def _get_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
 
 
 def _standing(batch: Batch) -> t.Json:
-    return {
-        "isComplete": batch.state is State.COMPLETE,
-        "isClosed": batch.state is not State.OPEN,
-        "userKey": batch.user_key or None,
-    }
+    complete, closed = batch.state is State.COMPLETE, batch.state is not State.OPEN
+    return {"isComplete": complete, "isClosed": closed, "userKey": batch.user_key or None}
 
 
 def _close_exact(fanin: Fanin, request: HttpRequest) -> t.Json:

@@ -139,9 +139,8 @@ def _header(description: str, kind: str = "string", **more: Any) -> dict[str, An
 _BUSY: Final = (429, 503)
 _RETRY_AFTER: Final = {"Retry-After": _header("seconds; not from API Gateway", "integer")}
 _FULL: Final = 429
-_RATE_LIMIT: Final = {
-    "RateLimit": _header("no room: the limit, r=0, and in t the seconds of Retry-After; not from API Gateway")
-}
+_NO_ROOM: Final = "no room: the limit, r=0, and in t the seconds of Retry-After; not from API Gateway"
+_RATE_LIMIT: Final = {"RateLimit": _header(_NO_ROOM)}
 _LOCATION: Final = _header("path of what was made, or of what it was added to", format="uri-reference")
 _REPLAYED: Final = _header(
     "true if the key was used before, so that nothing was opened; else left out", enum=["true"]
