@@ -12,7 +12,6 @@ from fanin.errors import InvalidRequest
 _LONGEST: Final = 1024
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 """Halves of characters, which JSON can name and no table can store."""
-_HIGHEST: Final = 2**53
 
 
 def listing_of(what: str, text: str) -> str:
@@ -56,7 +55,7 @@ def decode(listing: str, cursor: str, sizes: Collection[int]) -> tuple[int, ...]
         InvalidRequest: the text is not a cursor of this listing.
     """
     name, *position = _unpack(cursor)
-    numbers = all(type(part) is int and 0 <= part < _HIGHEST for part in position)
+    numbers = all(type(part) is int and 0 <= part < 2**53 for part in position)
     if name != listing or len(position) not in sizes or not numbers:
         raise _foreign(cursor)
     return tuple(position)

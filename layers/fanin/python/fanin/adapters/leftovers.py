@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from fanin import names
@@ -60,18 +60,15 @@ class AwsLeftovers:
             FaninError: a job is still running; cancel it, and call again.
         """
         client, ran = self._client("emr-serverless"), False
+        look = partial(client.get_application, applicationId=application)
         with translated(), ignoring(_GONE):
-            while (state := self._state(client, application)) not in _AT_REST:
+            while (state := look()["application"]["state"]) not in _AT_REST:
                 self._check_time()
                 if state in _STARTED and not ran:
                     client.stop_application(applicationId=application)
                     ran = True
                 self._sleep(_POLL_SECONDS)
         return ran
-
-    @staticmethod
-    def _state(client: Any, application: str) -> str:
-        return str(client.get_application(applicationId=application)["application"]["state"])
 
     def empty(self, bucket: str) -> int:
         """Delete all objects of a bucket.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 
-_RETENTION: Final = names.RETENTION_DAYS * 86_400  # seconds
 MAX_RECEIVES: Final = 10
 """How often the work of a buffer is received before its message becomes a dead letter."""
 _MOST: Final = 10
@@ -56,7 +55,7 @@ class SqsQueues:
 
     def create(self, name: str, born: int) -> str:
         queue_name = self._queue_name(name, born)
-        attributes: dict[Any, str] = {"MessageRetentionPeriod": str(_RETENTION)}
+        attributes: dict[Any, str] = {"MessageRetentionPeriod": str(names.RETENTION_DAYS * 86_400)}
         if arn := self._dead_letters():
             policy = {"deadLetterTargetArn": arn, "maxReceiveCount": MAX_RECEIVES}
             attributes["RedrivePolicy"] = json.dumps(policy)

@@ -204,8 +204,6 @@ def _key(secret: str) -> bytes:
 
 TIMEOUT: Final = 10.0
 """Seconds that one attempt takes at most, from the first connection to the status of the answer."""
-_OK: Final = range(200, 300)
-_REDIRECT: Final = range(300, 400)
 _GONE: Final = 410
 
 
@@ -247,11 +245,11 @@ class Webhooks:
         headers = {"content-type": "application/json", "user-agent": "fanin", **signed}
         addresses = public_addresses(place.host, place.port, self.resolve, loopback=self.loopback())
         status = self._status(place, addresses, headers, body)
-        if status in _OK:
+        if status in range(200, 300):
             return
         if status == _GONE:
             raise TargetRefused("the webhook answered 410: it is gone for good")
-        if status in _REDIRECT:
+        if status in range(300, 400):
             raise ServiceUnavailable(f"the webhook answered {status}; redirects are not followed")
         raise ServiceUnavailable(f"the webhook answered {status}")
 

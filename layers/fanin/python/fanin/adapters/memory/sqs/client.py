@@ -92,18 +92,14 @@ class InMemorySqs:
 
     @_operation
     def create_queue(
-        self,
-        *,
-        QueueName: str,
-        Attributes: Mapping[str, str] | None = None,
-        tags: Mapping[str, str] | None = None,
+        self, *, QueueName: str, Attributes: Mapping[str, str] = {}, tags: Mapping[str, str] = {}
     ) -> Answer:
         if not _NAME.fullmatch(QueueName):
             raise _refused_value(
                 "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
             )
         with _changing():
-            return {"QueueUrl": self.store.create(QueueName, Attributes or {}, tags or {}).url}
+            return {"QueueUrl": self.store.create(QueueName, Attributes, tags).url}
 
     @_operation
     def delete_queue(self, *, QueueUrl: str) -> Answer:
