@@ -108,8 +108,7 @@ class AwsLeftovers:
         # Unless asked for pages, SQS lists 1,000 queues and does not say that there are more.
         size = {"PageSize": _QUEUES_LISTED}
         found = client.get_paginator("list_queues").paginate(QueueNamePrefix=prefix, PaginationConfig=size)
-        pages = _pages(found)
-        for url in [url for page in pages for url in page.get("QueueUrls", ())]:
+        for url in [url for page in _pages(found) for url in page.get("QueueUrls", ())]:
             self._check_time()
             with translated(), ignoring(_GONE):
                 asked = client.get_queue_attributes(QueueUrl=url, AttributeNames=["RedrivePolicy"])

@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from fanin.adapters.webhooks import Webhooks
 
 
-@cache
-def settings() -> Settings:
-    """The settings in the environment at the first call."""
-    return Settings.from_env()
+settings = cache(Settings.from_env)
+"""The settings in the environment at the first call."""
 
 
 @cache
@@ -110,14 +108,22 @@ def services() -> Services:
     return Services(ports())
 
 
-retry_queue = cache(lambda: SqsQueue(lambda: settings().retry_queue_url))
-"""The queue for records and messages that could not be handled."""
+@cache
+def retry_queue() -> SqsQueue:
+    """The queue for records and messages that could not be handled."""
+    return SqsQueue(lambda: settings().retry_queue_url)
+
+
+@cache
+def queue_tags() -> QueueTags:
+    """The tags of dead-letter queues."""
+    return QueueTags(SystemClock())
+
+
 dead_letter_sources = cache(DeadLetterSources)
 """The queues that dead letters come from."""
 received = cache(ReceivedMessages)
 """The messages that the function gets from queues."""
-queue_tags = cache(lambda: QueueTags(SystemClock()))
-"""The tags of dead-letter queues."""
 
 
 def park(message: Mapping[str, object]) -> None:

@@ -165,8 +165,8 @@ class Connection:
         time_for_requests: Callable[[], float] | None = None,
     ) -> None:
         made = partial(client_factory, "dynamodb", connections=threads, time_left=time_for_requests)
-        self._make_client = client or made(attempts=_ATTEMPTS)
-        self._make_once = once or client or made(attempts=1)
+        self._make_client = translated()(client or made(attempts=_ATTEMPTS))
+        self._make_once = translated()(once or client or made(attempts=1))
         self._once_used = 0.0
         self._backoff = backoff or Backoff()
         self._patience = patience
@@ -177,14 +177,12 @@ class Connection:
     @cached_property
     def client(self) -> DynamoDBClient:
         """The client."""
-        with translated():
-            return self._make_client()
+        return self._make_client()
 
     @cached_property
     def once(self) -> DynamoDBClient:
         """The client that sends every request only once."""
-        with translated():
-            return self._make_once()
+        return self._make_once()
 
     def update(self, request: Mapping[str, Any]) -> Written:
         """Write one row, if its condition holds.

@@ -97,9 +97,7 @@ class EventSource:
         except (KeyError, TypeError):
             logger.warning("%s gave a malformed answer: its messages come again", context.function_name)
             return ids
-        if failed - ids:
-            return ids  # as Lambda does when a function reports an unknown id
-        return failed
+        return ids if failed - ids else failed  # as Lambda does when a function reports an unknown id
 
 
 def record(queue: Queue, held: MessageInFlight) -> dict[str, Any]:

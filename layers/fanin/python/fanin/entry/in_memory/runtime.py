@@ -1,7 +1,5 @@
 """The service at work in one process: its stores and queues, and the functions that they trigger."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace
