@@ -77,18 +77,15 @@ def acknowledge(messages: Sequence[SqsRecord], ledger: Ledger) -> Handled:
         entries = [origins[place][1] for place in sorted(places)]
         return {**messages[number], "body": compact({"marks": entries})}
 
-    left: dict[int, dict[int, Exception]] = {}
-    refused: dict[tuple[int, type], dict[int, Exception]] = {}
+    unsettled: dict[tuple[int, type | None], dict[int, Exception]] = {}  # by message, and why it is refused
     for place, error, for_good in _verdicts(marks, ledger, handled.receipts):
-        number = origins[place][0]
-        judged = refused.setdefault((number, type(error)), {}) if for_good else left.setdefault(number, {})
-        judged[place] = error
-    for (number, _), errors in refused.items():
+        why = type(error) if for_good else None
+        unsettled.setdefault((origins[place][0], why), {})[place] = error
+    for (number, why), errors in unsettled.items():
         error = next(iter(errors.values()))
-        handled.refused.append((_because(part(number, errors), error), error))
-    for number, errors in left.items():
-        error = next(iter(errors.values()))
-        if len(errors) == sizes[number]:
+        if why is not None:
+            handled.refused.append((_because(part(number, errors), error), error))
+        elif len(errors) == sizes[number]:
             handled.again.append((messages[number], error))
         else:
             handled.rests.append((part(number, errors), error))

@@ -61,17 +61,14 @@ def _handled(handle: Handle, arrivals: Sequence[StreamRecord]) -> bool:
     try:
         handle([json.loads(a["body"]) if _from_queue(a) else a for a in arrivals])
     except Exception:  # noqa: BLE001  whatever it is, the records behind must go on; the caller parks it
-        logger.exception("could not handle records", extra={"records": [_name(a) for a in arrivals]})
+        ids = [a.get("messageId") or a.get("eventID") for a in arrivals]
+        logger.exception("could not handle records", extra={"records": ids})
         return False
     return True
 
 
 def _from_queue(arrival: StreamRecord) -> bool:
     return arrival.get("eventSource") == "aws:sqs"
-
-
-def _name(arrival: StreamRecord) -> str | None:
-    return arrival.get("messageId") or arrival.get("eventID")
 
 
 def ends_first(event: StreamRecord) -> StreamRecord:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports import words as port
 from fanin.domain.totals import Sums, plus
-from fanin.domain.tree import Tree, positions
+from fanin.domain.tree import Tree
 from fanin.errors import ServiceUnavailable, Throttled
 
 T = TypeVar("T")
@@ -87,9 +87,8 @@ class MemoryWords(port.WordStore):
         self._words[key] = word = word ^ mask
         if failed := clear.failed & mask:
             self._failed[key] = self._failed.get(key, 0) | failed
-        for position in positions(mask):
-            if position in clear.carried:
-                self._carry(key, clear.carried[position])
+        for below in (below for at, below in clear.carried.items() if mask >> at & 1):
+            self._carry(key, below)
         if not word:
             self.finished.append(key)
         return self._tallied(key), True

@@ -190,15 +190,9 @@ def _reached(shapes: Iterable[Shape[Any]]) -> set[str]:
 
 
 def _references(schema: Any) -> Iterator[str]:
-    for one in _objects(schema):
-        if isinstance(reference := one.get("$ref"), str):
-            yield reference.removeprefix(REFERENCE)
-
-
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """All objects within a schema, itself included."""
-    if isinstance(value, dict):
-        yield value
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    """Names of the components that a schema refers to."""
+    if isinstance(schema, dict) and isinstance(reference := schema.get("$ref"), str):
+        yield reference.removeprefix(REFERENCE)
+    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
     for one in inner:
-        yield from _objects(one)
+        yield from _references(one)
