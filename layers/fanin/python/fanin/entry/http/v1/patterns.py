@@ -42,6 +42,7 @@ _FRAMES: Final = f"{names.API_ROOT}/frames"
 _BUFFERS: Final = f"{names.API_ROOT}/buffers"
 _BUFFER: Final = _BUFFERS + "/{name}"
 _BUFFER_NAME: Final = {"name": TEXT.with_keywords(pattern=f"^{limits.BUFFER_NAME}$")}
+_OF_BUFFER: Final = (BufferNotFound, ChannelRefused)
 _TOPIC: Final = f"{names.API_ROOT}/directory/{{topic}}"
 _TOPIC_NAME: Final = {"topic": wire.NAME}
 _REGISTRATION: Final = _TOPIC + "/{name}"
@@ -67,10 +68,7 @@ ROUTES: Final = (
         "PUT", _BUFFER, "defineBuffer", Call(Buffers.define, "limit", "queue"), wire.BUFFER,
         body=wire.DEFINE_BUFFER, named=_BUFFER_NAME, errors=(ChannelRefused,), action=LoggedAction(of_buffer),
     ),
-    reads(
-        _BUFFER, "getBuffer", Call(Buffers.status), wire.LEVEL, named=_BUFFER_NAME,
-        errors=(BufferNotFound, ChannelRefused),
-    ),
+    reads(_BUFFER, "getBuffer", Call(Buffers.status), wire.LEVEL, named=_BUFFER_NAME, errors=_OF_BUFFER),
     HttpRoute(
         "DELETE", _BUFFER, "deleteBuffer", Call(Buffers.delete), None, 204, named=_BUFFER_NAME,
         action=LoggedAction(),
@@ -79,16 +77,16 @@ ROUTES: Final = (
     produces(
         "POST", f"{_BUFFER}/put", "putWork", Call(Buffers.put, "payloads"), wire.ACCEPTED, 201,
         body=wire.PUT_WORK, headers=KEY, named=_BUFFER_NAME,
-        errors=(BufferNotFound, ChannelRefused, LimitReached, IdempotencyKeyReused),
+        errors=(*_OF_BUFFER, LimitReached, IdempotencyKeyReused),
         location=lambda request, _: f"{_BUFFERS}/{request.path['name']}", repeat=Repeat.KEYED,
     ),
     consumes(
         "POST", f"{_BUFFER}/take", "takeWork", _take, wire.TAKEN, body=wire.TAKE_WORK, named=_BUFFER_NAME,
-        errors=(BufferNotFound, ChannelRefused),
+        errors=_OF_BUFFER,
     ),
     consumes(
         "POST", f"{_BUFFER}/done", "doneWork", Call(Buffers.done, "tokens", "failures"), wire.RELEASED,
-        body=wire.DONE_WORK, named=_BUFFER_NAME, errors=(BufferNotFound, ChannelRefused),
+        body=wire.DONE_WORK, named=_BUFFER_NAME, errors=_OF_BUFFER,
     ),
     consumes(
         "PUT", _REGISTRATION, "register", Call(Directory.register, "request"), wire.REGISTRATION,
