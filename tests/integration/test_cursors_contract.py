@@ -23,7 +23,7 @@ class TestCursors:
         }
         for listing, read in listings.items():
             short, long = cursors.encode(listing), cursors.encode(listing, 1, 2)
-            for cursor in ("", "x", short, long, cursors.encode_name(listing, "1")):
+            for cursor in ("", "x", short, long, cursors.encode(listing, "1")):
                 with pytest.raises(InvalidRequest, match="cursor"):
                     read(cursor)
 

@@ -164,7 +164,7 @@ def test_a_cursor_of_another_listing_is_refused(records, namespace):
         records.page(space, prefix=prefix, limit=1).cursor or ""
         for space, prefix in ((namespace, "b/"), (namespace, "a/"), (namespace + "1", "b/"))
     )
-    outside = cursors.encode_name(cursors._unpack(right)[0], "a/1")
+    outside = cursors.encode(cursors._unpack(right)[0], "a/1")
 
     for wrong in (other_prefix, other_namespace, outside):
         with pytest.raises(InvalidRequest, match="cursor"):

@@ -182,7 +182,7 @@ def test_an_item_that_was_never_done_fails_all_the_same():
     def broken(event: Any, _: Any) -> Any:
         raise ZeroDivisionError
 
-    consumer._handler = broken
+    consumer.handler = broken
     service.run()
 
     assert service.tracker.status(batch.id).batch.state is State.COMPLETE

@@ -24,12 +24,12 @@ def test_a_position_reads_back(position):
 
 @pytest.mark.parametrize("name", ["a", "item/007", "☂ umbrella", '"quoted"\n'])
 def test_a_name_reads_back(name):
-    assert cursors.decode_name(LISTING, cursors.encode_name(LISTING, name)) == name
+    assert cursors.decode_name(LISTING, cursors.encode(LISTING, name)) == name
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])  # of which one needs no padding
 def test_a_cursor_needs_no_escape_in_a_query_string(number):
-    assert re.fullmatch(r"[\w-]+", cursors.encode_name(LISTING, "☂?>" * number), re.ASCII)
+    assert re.fullmatch(r"[\w-]+", cursors.encode(LISTING, "☂?>" * number), re.ASCII)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_forged_name_is_refused(name):
 
 
 def test_a_forged_name_outside_of_the_listing_is_refused():
-    cursor = cursors.encode_name("parts 71 item/", "other/1")
+    cursor = cursors.encode("parts 71 item/", "other/1")
 
     with pytest.raises(InvalidRequest):
         cursors.decode_name("parts 71 item/", cursor, "item/")
@@ -92,7 +92,7 @@ def test_nested_brackets_are_refused_however_deep_the_stack_is_already():
 
 
 def test_a_cursor_is_of_one_listing_and_of_one_kind():
-    position, name = cursors.encode(LISTING, 7), cursors.encode_name(LISTING, "7")
+    position, name = cursors.encode(LISTING, 7), cursors.encode(LISTING, "7")
 
     for use in (
         lambda: cursors.decode("batches closed", position, {1}),
@@ -122,7 +122,7 @@ def test_the_refusal_quotes_no_more_than_64_characters_of_it():
 
 def test_a_name_that_no_table_can_store_is_refused():
     with pytest.raises(InvalidRequest, match="is not from this listing"):
-        cursors.decode_name("there", cursors.encode_name("there", "a\ud800"))
+        cursors.decode_name("there", cursors.encode("there", "a\ud800"))
 
 
 def test_a_listing_of_a_long_text_has_cursors_of_their_usual_length():

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.adapters.dynamodb.rows import decode, encode, state_shard, user_shard, word_id, word_key
+from fanin.adapters.dynamodb.rows import decode, encode, sharded, word_id, word_key
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State, Trouble
@@ -124,7 +124,7 @@ def test_a_row_is_in_the_shard_of_its_state():
 
     assert row["shelf"] == {"S": "complete#7"}
     assert row["due_at"] == {"N": str(BATCH.due_at)}
-    assert {state_shard(State.OPEN, batch_id) for batch_id in range(100)} == {f"open#{n}" for n in range(8)}
+    assert {sharded(State.OPEN, batch_id) for batch_id in range(100)} == {f"open#{n}" for n in range(8)}
 
 
 @pytest.mark.parametrize("key", [WordKey(0, 0, 0), WordKey(2**53 - 1, 6, 2**34)])
@@ -141,6 +141,6 @@ def test_a_batch_with_a_user_key_has_the_key_of_its_index_and_no_other_has():
 
 def test_the_longest_user_key_fits_a_partition_key():
     most = 2_048  # bytes, see "Quotas in Amazon DynamoDB"
-    shards = {user_shard("\U0001f302" * limits.MAX_USER_KEY, shard) for shard in range(names.SHARDS)}
+    shards = {sharded("\U0001f302" * limits.MAX_USER_KEY, shard) for shard in range(names.SHARDS)}
 
     assert max(len(shard.encode()) for shard in shards) <= most

@@ -152,8 +152,11 @@ def ignoring(codes: Collection[str]) -> Iterator[None]:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translated(own: Callable[[ClientError], FaninError | None] = lambda _: None) -> Iterator[None]:
     """Turn errors of AWS and of the network into fanin's; unknown ones are raised unchanged.
+
+    Args:
+        own: what an error means to this caller alone, if it does.
 
     Raises:
         Throttled: the service throttles, even after botocore's own retries.
@@ -164,10 +167,9 @@ def translated() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        known = _translate(error)
-        if known is None:
-            raise
-        raise known from error
+        if known := own(error) or meaning(error):
+            raise known from error
+        raise
     except _NO_CREDENTIALS as error:
         raise AccessDenied(
             f"no AWS credentials were found: {error}; set them in the environment or a profile"
@@ -178,7 +180,8 @@ def translated() -> Iterator[None]:
         raise ServiceUnavailable(f"no answer from AWS: {error}; try again") from error
 
 
-def _translate(error: ClientError) -> FaninError | None:
+def meaning(error: ClientError) -> FaninError | None:
+    """What an error means to every caller; None if it is not known."""
     code, call = error_code(error), error.operation_name
     if code in _SLOW_DOWN:
         return Throttled(f"AWS throttles {call} ({code}); try again later", retry_after=1)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import client_factory, error_code, once, translated
+from fanin.adapters.aws import client_factory, error_code, ignoring, once, translated
 from fanin.app.ports.queues import ChannelNotice
 from fanin.domain.targets import Target, TargetType
-from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
+from fanin.errors import ServiceUnavailable, TargetRefused
 from fanin.wire.json_text import compact
 
 if TYPE_CHECKING:
@@ -74,27 +74,21 @@ class AwsCallbacks:
                 self._webhooks().post(target.url or "", notice)
 
     def _end_task(self, token: str, notice: ChannelNotice) -> None:
+        tasks = self._step_functions()
         if notice.succeeded:
-            self._step_functions().send_task_success(taskToken=token, output=notice.event.body)
+            tasks.send_task_success(taskToken=token, output=notice.event.body)
         else:
-            self._step_functions().send_task_failure(
-                taskToken=token, error=error_name(notice), cause=cause(notice)
-            )
+            tasks.send_task_failure(taskToken=token, error=error_name(notice), cause=cause(notice))
 
     def _end_callback(self, callback_id: str, notice: ChannelNotice) -> None:
+        lambdas, event = self._lambdas(), notice.event
         if notice.succeeded:
-            self._lambdas().send_durable_execution_callback_success(
-                CallbackId=callback_id, Result=notice.event.body.encode()
-            )
+            result = event.body.encode()
+            lambdas.send_durable_execution_callback_success(CallbackId=callback_id, Result=result)
         else:
-            self._lambdas().send_durable_execution_callback_failure(
-                CallbackId=callback_id,
-                Error={
-                    "ErrorType": error_name(notice),
-                    "ErrorMessage": f"batch {notice.event.detail['batch_id']}: {notice.event.detail_type}",
-                    "ErrorData": cause(notice),
-                },
-            )
+            said = f"batch {event.detail['batch_id']}: {event.detail_type}"
+            error = {"ErrorType": error_name(notice), "ErrorMessage": said, "ErrorData": cause(notice)}
+            lambdas.send_durable_execution_callback_failure(CallbackId=callback_id, Error=error)
 
 
 def error_name(notice: ChannelNotice) -> str:
@@ -125,18 +119,14 @@ def _tolerant(call: Callable[[], None]) -> None:
         TargetRefused: AWS will never take it.
         FaninError: it did not take it now.
     """
+
+    def refusal(error: ClientError) -> TargetRefused | None:
+        if (code := error_code(error)) in _NEVER:
+            return TargetRefused(f"{error.operation_name} refuses the target ({code})")
+        return None
+
     try:
-        with translated():
-            try:
-                call()
-            except ClientError as error:
-                code = error_code(error)
-                if code in _WAITS_NO_MORE:
-                    return
-                if code in _NEVER:
-                    raise TargetRefused(f"{error.operation_name} refuses the target ({code})") from error
-                raise
-    except FaninError:
-        raise
+        with translated(refusal), ignoring(_WAITS_NO_MORE):
+            call()
     except ClientError as error:
         raise ServiceUnavailable(f"{error.operation_name} failed ({error_code(error)})") from error

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import blames_content, client_factory, error_code, once, translated
+from fanin.adapters.aws import blames_content, client_factory, error_code, meaning, once, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.forks import Threads
 from fanin.app.ports.queues import Channels, Offered, Outgoing
@@ -23,15 +24,9 @@ if TYPE_CHECKING:
 
 GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
 DENIED: Final = {"AccessDenied", "AccessDeniedException"}
-_BUSY: Final = {
-    "KMS.ThrottlingException",
-    "KmsThrottled",
-    "RequestThrottled",
-    "Throttling",
-    "ThrottlingException",
-}
+_KEYS_ARE_BUSY: Final = {"KMS.ThrottlingException", "KmsThrottled"}
+_BUSY: Final = {*_KEYS_ARE_BUSY, "RequestThrottled", "Throttling", "ThrottlingException"}
 _OURS: Final = {"ExpiredToken", "InvalidSecurity", "RequestExpired", "SignatureDoesNotMatch"}
-_STRING: Final = "String"
 _SENT_TO: Final = (names.CHANNEL_TAG,)
 _REDRIVEN: Final = (names.CHANNEL_TAG, names.TRACKED_TAG)
 _SETTLES: Final = 1.0
@@ -74,47 +69,42 @@ class SqsChannels(Channels):
         return self._look(channel, allowing)
 
     def _look(self, channel: str, allowing: Sequence[str]) -> str:
-        with translated():
-            try:
-                url = url_of(self._client(), channel) if channel.startswith("arn:") else channel
-                tags = self._client().list_queue_tags(QueueUrl=url).get("Tags", {})
-            except ClientError as error:
-                if error_code(error) in GONE | DENIED:
-                    raise _refused(channel, allowing) from error
-                if _is_final(error):
-                    raise InvalidRequest(
-                        f"SQS does not accept the channel {channel[:200]!r} ({error_code(error)});"
-                        " give the URL or ARN of a standard queue"
-                    ) from error
-                raise
+        def refusal(error: ClientError) -> FaninError | None:
+            if (code := error_code(error)) in GONE | DENIED:
+                return _refused(channel, allowing)
+            if not _is_final(error):
+                return None
+            return InvalidRequest(
+                f"SQS does not accept the channel {channel[:200]!r} ({code});"
+                " give the URL or ARN of a standard queue"
+            )
+
+        with translated(refusal):
+            url = url_of(self._client(), channel) if channel.startswith("arn:") else channel
+            tags = self._client().list_queue_tags(QueueUrl=url).get("Tags", {})
         if not tags.keys() & set(allowing):
             raise _refused(channel, allowing)
         return url
 
     def offer(self, messages: Sequence[Outgoing]) -> Offered:
-        return _together(
-            self._threads.map(lambda line: self._send_in_order(messages, line), _lines(messages))
-        )
+        return _together(self._threads.map(partial(self._send_in_order, messages), _lines(messages)))
 
     def _send_in_order(self, messages: Sequence[Outgoing], groups: Iterable[Sequence[int]]) -> Offered:
         """Send requests one after the other; where messages wait, those behind them wait, too."""
-        offered: list[Offered] = []
+        offered = Offered({}, {})
         for group in groups:
-            held = next((why for one in offered for why in one.waiting.values()), None)
-            offered.append(
-                self._send(messages, group) if held is None else Offered({}, dict.fromkeys(group, held))
-            )
-        return _together(offered)
+            held = next(iter(offered.waiting.values()), None)
+            sent = self._send(messages, group) if held is None else Offered({}, dict.fromkeys(group, held))
+            offered = _together((offered, sent))
+        return offered
 
     def _send(self, messages: Sequence[Outgoing], group: Sequence[int]) -> Offered:
         refused: dict[int, str] = {}
-        waiting = dict.fromkeys(group, "")
+        waiting, url = dict.fromkeys(group, ""), messages[group[0]].channel
         for _ in self._backoff:
             entries = [_entry(place, messages[place]) for place in waiting]
             try:
-                answer = self._client().send_message_batch(
-                    QueueUrl=messages[group[0]].channel, Entries=entries
-                )
+                answer = self._client().send_message_batch(QueueUrl=url, Entries=entries)
             except Exception as error:
                 if self._strict:
                     raise
@@ -160,17 +150,7 @@ def _is_final(error: ClientError) -> bool:
     AWS has more codes than can be listed here, for example for encryption keys, so an unknown one is final.
     """
     code = error_code(error)
-    if code in GONE | DENIED:
-        return True
-    if code in _BUSY | _OURS:
-        return False
-    try:
-        with translated():
-            raise error
-    except FaninError:
-        return False
-    except ClientError:
-        return True
+    return code in GONE | DENIED or (code not in _BUSY | _OURS and meaning(error) is None)
 
 
 def _together(offered: Iterable[Offered]) -> Offered:
@@ -184,20 +164,17 @@ def _together(offered: Iterable[Offered]) -> Offered:
 
 def _lines(messages: Sequence[Outgoing]) -> list[list[list[int]]]:
     """Group the places of messages into requests, each to one channel; those to a FIFO queue stay in line."""
+
+    def size(place: int) -> int:
+        return _size(messages[place])
+
     places: dict[str, list[int]] = {}
     for place, message in enumerate(messages):
         places.setdefault(message.channel, []).append(place)
     lines: list[list[list[int]]] = []
     for channel, of_channel in places.items():
-        groups = list(
-            chunks(
-                of_channel,
-                max_items=MAX_QUEUE_MESSAGES,
-                size_of=lambda place: _size(messages[place]),
-                max_bytes=MAX_QUEUE_BYTES,
-            )
-        )
-        lines += [groups] if is_fifo(channel) else [[group] for group in groups]
+        groups = chunks(of_channel, max_items=MAX_QUEUE_MESSAGES, size_of=size, max_bytes=MAX_QUEUE_BYTES)
+        lines += [list(groups)] if is_fifo(channel) else [[group] for group in groups]
     return lines
 
 
@@ -212,7 +189,7 @@ def _size(message: Outgoing) -> int:
 def _attributes(message: Outgoing) -> dict[str, MessageAttribute]:
     """The attributes with their types, without empty ones, which SQS refuses."""
     return {
-        name: value if isinstance(value, MessageAttribute) else MessageAttribute(_STRING, value)
+        name: value if isinstance(value, MessageAttribute) else MessageAttribute("String", value)
         for name, value in message.attributes.items()
         if value
     }

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _SECONDS: Final = 900
 _THREADS: Final = 10  # as many connections as a client of boto3 keeps
 _DELETED: Final = 1_000  # keys of one request
-_JSON: Final = "application/json"
 _ABSENT: Final = {"404", "NoSuchKey", "NotFound", "403", "AccessDenied"}
 """How S3 answers for a missing object: with the last two, where a process may not list the bucket."""
 _REGIONAL: Final[Any] = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
@@ -71,7 +70,7 @@ class S3Claims:
     def put(self, key: str, content: bytes) -> None:
         bucket = self._bucket()
         with translated():
-            self._s3().put_object(Bucket=bucket, Key=key, Body=content, ContentType=_JSON)
+            self._s3().put_object(Bucket=bucket, Key=key, Body=content, ContentType="application/json")
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
         self._threads.map(self.put, contents.keys(), contents.values())

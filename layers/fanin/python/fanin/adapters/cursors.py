@@ -12,7 +12,6 @@ from fanin.errors import InvalidRequest
 _LONGEST: Final = 1024
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 """Halves of characters, which JSON can name and no table can store."""
-_HIGHEST: Final = 2**53
 
 
 def listing_of(what: str, text: str) -> str:
@@ -20,14 +19,10 @@ def listing_of(what: str, text: str) -> str:
     return f"{what} {digest(text)}"
 
 
-def encode(listing: str, *position: int) -> str:
-    """Make the cursor of a position within the named listing."""
-    return _pack([listing, *position])
-
-
-def encode_name(listing: str, name: str) -> str:
-    """Make the cursor of a record, by its name, within the named listing."""
-    return _pack([listing, name])
+def encode(listing: str, *position: int | str) -> str:
+    """Make the cursor of a position within the named listing; that of a record is its name."""
+    text = json.dumps([listing, *position], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def decode_name(listing: str, cursor: str, prefix: str = "") -> str:
@@ -41,12 +36,11 @@ def decode_name(listing: str, cursor: str, prefix: str = "") -> str:
     Raises:
         InvalidRequest: the text is not a cursor of this listing.
     """
-    made_for, *rest = _unpack(cursor)
-    if made_for != listing or len(rest) != 1 or not isinstance(rest[0], str) or not rest[0]:
-        raise _foreign(cursor)
-    if not rest[0].startswith(prefix) or _SURROGATES.search(rest[0]):
-        raise _foreign(cursor)
-    return rest[0]
+    match _unpack(cursor):
+        case [made_for, str(name)] if made_for == listing and name and name.startswith(prefix):
+            if not _SURROGATES.search(name):
+                return name
+    raise _foreign(cursor)
 
 
 def decode(listing: str, cursor: str, sizes: Collection[int]) -> tuple[int, ...]:
@@ -61,15 +55,10 @@ def decode(listing: str, cursor: str, sizes: Collection[int]) -> tuple[int, ...]
         InvalidRequest: the text is not a cursor of this listing.
     """
     name, *position = _unpack(cursor)
-    genuine = name == listing and len(position) in sizes
-    if not genuine or not all(type(part) is int and 0 <= part < _HIGHEST for part in position):
+    numbers = all(type(part) is int and 0 <= part < 2**53 for part in position)
+    if name != listing or len(position) not in sizes or not numbers:
         raise _foreign(cursor)
     return tuple(position)
-
-
-def _pack(parts: list[object]) -> str:
-    text = json.dumps(parts, separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def _unpack(cursor: str) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import client_factory, error_code, once, translated
+from fanin.adapters.aws import client_factory, error_code, ignoring, once, translated
 from fanin.app.ports.events import Event
 from fanin.domain import patterns
 from fanin.errors import FaninError, InvalidRequest, LimitReached, ServiceUnavailable, Throttled
@@ -32,19 +32,15 @@ class EventBridgeEvents:
         self._client: Callable[[], EventBridgeClient] = once(client or client_factory("events"))
 
     def publish(self, event: Event) -> str:
-        bus = self._bus()
+        entry: Any = {
+            "EventBusName": self._bus(),
+            "Source": event.source,
+            "DetailType": event.detail_type,
+            "Detail": event.body,
+            "Time": datetime.fromtimestamp(event.time / 1000, UTC),
+        }
         with translated():
-            answer = self._client().put_events(
-                Entries=[
-                    {
-                        "EventBusName": bus,
-                        "Source": event.source,
-                        "DetailType": event.detail_type,
-                        "Detail": event.body,
-                        "Time": datetime.fromtimestamp(event.time / 1000, UTC),
-                    }
-                ]
-            )
+            answer = self._client().put_events(Entries=[entry])
         if answer["FailedEntryCount"]:
             code = answer["Entries"][0].get("ErrorCode", "")
             if "Throttl" in code:
@@ -87,34 +83,17 @@ class EventBridgeRules:
         rule, bus, router_arn = names.ROUTE_RULE + route, self._bus(), self._router_arn()
         # The router's resource policy allows these rules to call it, so the target needs no role.
         template = f'{{"route": "{route}", "event": <aws.events.event.json>}}'
-        with translated():
-            try:
-                self._client().put_rule(Name=rule, EventBusName=bus, EventPattern=json.dumps(pattern))
-                answer = self._client().put_targets(
-                    Rule=rule,
-                    EventBusName=bus,
-                    Targets=[
-                        {"Id": _TARGET, "Arn": router_arn, "InputTransformer": {"InputTemplate": template}}
-                    ],
-                )
-            except ClientError as error:
-                if refusal := _refusal(error):
-                    raise refusal from error
-                raise
-        _check_entries(answer)
+        target: Any = {"Id": _TARGET, "Arn": router_arn, "InputTransformer": {"InputTemplate": template}}
+        with translated(_refusal):
+            self._client().put_rule(Name=rule, EventBusName=bus, EventPattern=json.dumps(pattern))
+            _check_entries(self._client().put_targets(Rule=rule, EventBusName=bus, Targets=[target]))
 
     def delete(self, route: str) -> None:
         rule, bus = names.ROUTE_RULE + route, self._bus()
-        with translated():
-            try:
-                _check_entries(self._client().remove_targets(Rule=rule, EventBusName=bus, Ids=[_TARGET]))
-                self._client().delete_rule(Name=rule, EventBusName=bus)
-            except ClientError as error:
-                if error_code(error) == _BUSY:
-                    raise _busy() from error
-                # No rule can have a name that EventBridge does not accept.
-                if error_code(error) not in _INVALID | {_GONE}:
-                    raise
+        # No rule can have a name that EventBridge does not accept.
+        with translated(_refusal), ignoring(_INVALID | {_GONE}):
+            _check_entries(self._client().remove_targets(Rule=rule, EventBusName=bus, Ids=[_TARGET]))
+            self._client().delete_rule(Name=rule, EventBusName=bus)
 
 
 def _refusal(error: ClientError) -> FaninError | None:

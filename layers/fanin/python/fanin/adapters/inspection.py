@@ -31,14 +31,9 @@ T = TypeVar("T")
 _GONE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 _REGION: Final = re.compile(r"https://(?:sqs\.([a-z0-9-]+)|([a-z0-9-]+)\.queue)\.amazonaws\.com")
 _ENABLED: Final = ("Creating", "Enabling", "Enabled", "Updating")
-_ATTRIBUTES: Final = (
-    "QueueArn",
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-    "MessageRetentionPeriod",
-    "RedrivePolicy",
-)
+_VISIBLE: Final = "ApproximateNumberOfMessages"
+_COUNTS: Final = (_VISIBLE, f"{_VISIBLE}NotVisible", f"{_VISIBLE}Delayed")
+_ATTRIBUTES: Final = ("QueueArn", *_COUNTS, "MessageRetentionPeriod", "RedrivePolicy")
 _FUNCTIONS: Final = 5
 """Functions of one queue whose metrics are read."""
 FRESH_MS: Final = 5_000
@@ -51,7 +46,6 @@ MOST: Final = 100
 """Queues whose reports a process remembers."""
 MINUTES: Final = 15
 """How far back throttles and errors are counted."""
-_PERIOD: Final = 60
 
 
 class AwsQueueInspection:
@@ -123,7 +117,7 @@ class AwsQueueInspection:
     def _depth(self, queue: str, dead_arn: str) -> int:
         """Messages in a dead-letter queue, which is always in the account and region of its source."""
         url = f"{queue.rpartition('/')[0]}/{_name(dead_arn)}"
-        counts = self._attributes(url, _ATTRIBUTES[1:4])
+        counts = self._attributes(url, _COUNTS)
         return sum(int(count) for count in counts.values())
 
     def _consumers(self, arn: str) -> tuple[QueueMapping, ...]:
@@ -144,7 +138,7 @@ class AwsQueueInspection:
                         "MetricName": metric,
                         "Dimensions": [{"Name": "FunctionName", "Value": function}],
                     },
-                    "Period": _PERIOD,
+                    "Period": 60,
                     "Stat": "Sum",
                 },
             }
@@ -156,10 +150,8 @@ class AwsQueueInspection:
         )
         sums = {one["Id"]: round(sum(one["Values"])) for one in answer["MetricDataResults"]}
         return tuple(
-            FunctionTrouble(
-                function, sums.get(f"throttles_{place}", 0), sums.get(f"errors_{place}", 0), MINUTES
-            )
-            for place, function in enumerate(functions)
+            FunctionTrouble(name, sums.get(f"throttles_{n}", 0), sums.get(f"errors_{n}", 0), MINUTES)
+            for n, name in enumerate(functions)
         )
 
 
@@ -194,10 +186,11 @@ def _hasty(service: str) -> Callable[[], Any]:
 
 def _figures(attributes: Mapping[str, str]) -> Figures:
     policy = json.loads(attributes.get("RedrivePolicy") or "{}")
+    visible, in_flight, delayed = (int(attributes[name]) for name in _COUNTS)
     return Figures(
-        visible=int(attributes["ApproximateNumberOfMessages"]),
-        in_flight=int(attributes["ApproximateNumberOfMessagesNotVisible"]),
-        delayed=int(attributes["ApproximateNumberOfMessagesDelayed"]),
+        visible=visible,
+        in_flight=in_flight,
+        delayed=delayed,
         retention=int(attributes["MessageRetentionPeriod"]),
         dead_letters=policy.get("deadLetterTargetArn", ""),
         max_receives=int(policy.get("maxReceiveCount", 0)),

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from fanin import names
@@ -12,7 +12,6 @@ from fanin.adapters.eventbridge import EventBridgeRules
 from fanin.errors import Throttled
 
 _GONE: Final = {*MISSING, "NoSuchBucket"}
-_DELETING: Final = "DELETE_"
 _STARTED: Final = ("STARTING", "STARTED")
 _AT_REST: Final = ("CREATED", "STOPPED", "TERMINATED")
 _UNLIMITED: Final = -1
@@ -45,7 +44,7 @@ class AwsLeftovers:
         """
         with translated():
             (found,) = self._client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-        return bool(found["StackStatus"].startswith(_DELETING))
+        return bool(found["StackStatus"].startswith("DELETE_"))
 
     def stop_application(self, application: str) -> bool:
         """Stop an application of EMR Serverless, and wait for it: only then can it be deleted.
@@ -61,18 +60,15 @@ class AwsLeftovers:
             FaninError: a job is still running; cancel it, and call again.
         """
         client, ran = self._client("emr-serverless"), False
+        look = partial(client.get_application, applicationId=application)
         with translated(), ignoring(_GONE):
-            while (state := self._state(client, application)) not in _AT_REST:
+            while (state := look()["application"]["state"]) not in _AT_REST:
                 self._check_time()
                 if state in _STARTED and not ran:
                     client.stop_application(applicationId=application)
                     ran = True
                 self._sleep(_POLL_SECONDS)
         return ran
-
-    @staticmethod
-    def _state(client: Any, application: str) -> str:
-        return str(client.get_application(applicationId=application)["application"]["state"])
 
     def empty(self, bucket: str) -> int:
         """Delete all objects of a bucket.
@@ -112,8 +108,7 @@ class AwsLeftovers:
         # Unless asked for pages, SQS lists 1,000 queues and does not say that there are more.
         size = {"PageSize": _QUEUES_LISTED}
         found = client.get_paginator("list_queues").paginate(QueueNamePrefix=prefix, PaginationConfig=size)
-        pages = _pages(found)
-        for url in [url for page in pages for url in page.get("QueueUrls", ())]:
+        for url in [url for page in _pages(found) for url in page.get("QueueUrls", ())]:
             self._check_time()
             with translated(), ignoring(_GONE):
                 asked = client.get_queue_attributes(QueueUrl=url, AttributeNames=["RedrivePolicy"])

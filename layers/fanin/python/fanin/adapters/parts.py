@@ -188,8 +188,7 @@ class Parts(PartStore):
 
         def put(ordinal: int) -> None:
             values = {"message": messages[ordinal], names.EXPIRES_AT: expires_at}
-            (key,) = _spread(batch_id, _MESSAGE, [ordinal])
-            self._write("put_messages", key, values, when)
+            self._write("put_messages", _apart(batch_id, _MESSAGE, ordinal), values, when)
 
         self._each(put, list(messages))
 
@@ -204,7 +203,7 @@ class Parts(PartStore):
         def put(row: ResultRow) -> None:
             place = {"kept": row.kept} if row.kept else {"result": row.content}
             values = {"item": row.item, **place, names.EXPIRES_AT: expires_at}
-            (key,) = _spread(batch_id, _RESULT, [row.ordinal])
+            key = _apart(batch_id, _RESULT, row.ordinal)
             self._write("put_results", key, values, [where("item", "=", None)])
 
         self._each(put, list(rows))
@@ -222,7 +221,7 @@ class Parts(PartStore):
             mark, old = marks[ordinal], before.get(ordinal)
             same = [where(name, "=", value) for name, value in old._asdict().items()] if old else []
             values = {**mark._asdict(), names.EXPIRES_AT: expires_at}
-            (key,) = _spread(batch_id, _REDRIVEN, [ordinal])
+            key = _apart(batch_id, _REDRIVEN, ordinal)
             done, row = self._write("mark_redriven", key, values, same or [where("redrive", "=", None)])
             return done or (row is not None and Redriven(**_of(Redriven, row)) == mark)
 
@@ -278,9 +277,13 @@ def _key(partition: int, prefix: str, ordinal: int) -> PartKey:
     return partition, f"{prefix}{ordinal:013}"
 
 
+def _apart(batch_id: int, prefix: str, ordinal: int) -> PartKey:
+    """Key of a large part of an item: those of a batch are spread over partitions."""
+    return _key(shard(batch_id, ordinal), prefix, ordinal)
+
+
 def _spread(batch_id: int, prefix: str, ordinals: Collection[int]) -> list[PartKey]:
-    """Keys of large parts of items, each in a partition of its own."""
-    return [_key(shard(batch_id, ordinal), prefix, ordinal) for ordinal in sorted(set(ordinals))]
+    return [_apart(batch_id, prefix, ordinal) for ordinal in sorted(set(ordinals))]
 
 
 def _by_ordinal(rows: Iterable[Row], decode: Callable[[Row], R]) -> dict[int, R]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 
-_RETENTION: Final = names.RETENTION_DAYS * 86_400  # seconds
 MAX_RECEIVES: Final = 10
 """How often the work of a buffer is received before its message becomes a dead letter."""
 _MOST: Final = 10
@@ -56,20 +55,17 @@ class SqsQueues:
 
     def create(self, name: str, born: int) -> str:
         queue_name = self._queue_name(name, born)
-        redrive: dict[Any, str] = {}
+        attributes: dict[Any, str] = {"MessageRetentionPeriod": str(names.RETENTION_DAYS * 86_400)}
         if arn := self._dead_letters():
             policy = {"deadLetterTargetArn": arn, "maxReceiveCount": MAX_RECEIVES}
-            redrive["RedrivePolicy"] = json.dumps(policy)
+            attributes["RedrivePolicy"] = json.dumps(policy)
         key = self._key()
-        encryption: dict[Any, str] = {"KmsMasterKeyId": key} if key else {"SqsManagedSseEnabled": "true"}
+        attributes |= {"KmsMasterKeyId": key} if key else {"SqsManagedSseEnabled": "true"}
+        tags = {names.CHANNEL_TAG: "buffer"}
         with translated():
-            url = self._client().create_queue(
-                QueueName=queue_name,
-                Attributes={"MessageRetentionPeriod": str(_RETENTION), **encryption, **redrive},
-                tags={names.CHANNEL_TAG: "buffer"},
-            )["QueueUrl"]
-            self._refuse_plain_http(url)
-        return url
+            made = self._client().create_queue(QueueName=queue_name, Attributes=attributes, tags=tags)
+            self._refuse_plain_http(made["QueueUrl"])
+        return made["QueueUrl"]
 
     def _queue_name(self, name: str, born: int) -> str:
         """A name that no other queue has; a long name of a buffer is cut, since SQS takes 80 characters."""
@@ -115,54 +111,39 @@ class SqsQueues:
                 MessageSystemAttributeNames=["SentTimestamp"],
                 **hidden,  # type: ignore[arg-type]
             )
-        return [
-            Received(
-                message["ReceiptHandle"],
-                message["Body"],
-                {
-                    name: value.get("StringValue", "")
-                    for name, value in message.get("MessageAttributes", {}).items()
-                },
-                int(message["Attributes"]["SentTimestamp"]),
-            )
-            for message in answer.get("Messages", [])
-        ]
+        return list(map(_received, answer.get("Messages", [])))
 
     def remove(self, queue: str, handles: Sequence[str]) -> None:
         for first in range(0, len(handles), _MOST):
             group = handles[first : first + _MOST]
+            entries: Any = [{"Id": str(i), "ReceiptHandle": handle} for i, handle in enumerate(group)]
             with _usable(queue):
                 # SQS refuses handles that have expired: the message is gone, or another consumer has it.
-                self._client().delete_message_batch(
-                    QueueUrl=queue,
-                    Entries=[
-                        {"Id": str(index), "ReceiptHandle": handle} for index, handle in enumerate(group)
-                    ],
-                )
+                self._client().delete_message_batch(QueueUrl=queue, Entries=entries)
 
     def state(self, queue: str) -> QueueState:
+        wanted: Any = ["MessageRetentionPeriod", "ApproximateNumberOfMessagesNotVisible"]
         with _usable(queue):
-            answer = self._client().get_queue_attributes(
-                QueueUrl=queue,
-                AttributeNames=["MessageRetentionPeriod", "ApproximateNumberOfMessagesNotVisible"],
-            )
-        attributes = answer["Attributes"]
-        return QueueState(
-            int(attributes["MessageRetentionPeriod"]),
-            int(attributes["ApproximateNumberOfMessagesNotVisible"]),
+            answer: Any = self._client().get_queue_attributes(QueueUrl=queue, AttributeNames=wanted)
+        return QueueState(*(int(answer["Attributes"][name]) for name in wanted))
+
+
+def _received(message: Mapping[str, Any]) -> Received:
+    attributes = message.get("MessageAttributes", {}).items()
+    texts = {name: value.get("StringValue", "") for name, value in attributes}
+    sent_at = int(message["Attributes"]["SentTimestamp"])
+    return Received(message["ReceiptHandle"], message["Body"], texts, sent_at)
+
+
+def _usable(queue: str) -> AbstractContextManager[None]:
+    """Turn the errors of a queue that is gone, or not accessible, into ``ChannelRefused``."""
+
+    def refusal(error: ClientError) -> ChannelRefused | None:
+        if (code := error_code(error)) not in GONE | DENIED:
+            return None
+        return ChannelRefused(
+            f"the queue {queue[:200]!r} cannot be used ({code}): it must exist, and carry"
+            f" the tag {names.CHANNEL_TAG}"
         )
 
-
-@contextmanager
-def _usable(queue: str) -> Iterator[None]:
-    """Turn the errors of a queue that is gone, or not accessible, into ``ChannelRefused``."""
-    with translated():
-        try:
-            yield
-        except ClientError as error:
-            if error_code(error) not in GONE | DENIED:
-                raise
-            raise ChannelRefused(
-                f"the queue {queue[:200]!r} cannot be used ({error_code(error)}): it must exist, and carry"
-                f" the tag {names.CHANNEL_TAG}"
-            ) from error
+    return translated(refusal)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -43,7 +44,7 @@ class ReceivedMessages:
     def __init__(self, client: Callable[[], SQSClient] | None = None) -> None:
         self._client = once(client or client_factory("sqs"))
         self._threads = Threads(_THREADS, "postponing", self._client)
-        self._urls: dict[str, str] = {}
+        self._url = cache(translated()(lambda arn: url_of(self._client(), arn)))
 
     def postpone(self, waits: Sequence[tuple[ReceivedRecord, int]]) -> None:
         """Let messages come again after so many seconds, instead of after the queue's visibility timeout.
@@ -95,26 +96,19 @@ class ReceivedMessages:
         Raises:
             FaninError: it was not sent.
         """
-        attributes: Any = {
-            name: _attribute(value) for name, value in message.get("messageAttributes", {}).items()
-        }
+        received = message.get("messageAttributes", {})
+        attributes: Any = {name: _attribute(value) for name, value in received.items()}
         options: Any = {"DelaySeconds": delay} if delay else {}
         with translated():
             self._client().send_message(
                 QueueUrl=url, MessageBody=message["body"], MessageAttributes=attributes, **options
             )
 
-    def _url(self, arn: str) -> str:
-        if arn not in self._urls:
-            with translated():
-                self._urls[arn] = url_of(self._client(), arn)
-        return self._urls[arn]
-
 
 def _attribute(received: Mapping[str, Any]) -> dict[str, Any]:
     """An attribute as SQS takes it; Lambda hands over binary values in base64."""
-    if received.get("binaryValue") is not None:
-        return {"DataType": received["dataType"], "BinaryValue": base64.b64decode(received["binaryValue"])}
+    if (binary := received.get("binaryValue")) is not None:
+        return {"DataType": received["dataType"], "BinaryValue": base64.b64decode(binary)}
     return {"DataType": received["dataType"], "StringValue": received["stringValue"]}
 
 
@@ -127,7 +121,7 @@ class DeadLetterSources:
 
     def __init__(self, client: Callable[[], SQSClient] | None = None) -> None:
         self._client = once(client or client_factory("sqs"))
-        self._arns: dict[str, str | None] = {}
+        self._known = cache(translated()(self._source))
 
     def arn_of(self, dead_letters: str) -> str | None:
         """ARN of the one queue whose dead letters a queue takes, by the ARN of that.
@@ -135,20 +129,17 @@ class DeadLetterSources:
         Returns:
             None if it has several sources or none, or they could not be listed; only the last is asked again.
         """
-        if dead_letters not in self._arns:
-            try:
-                self._arns[dead_letters] = self._look(dead_letters)
-            except (FaninError, ClientError, BotoCoreError) as error:  # a reason is not worth failing for
-                logger.warning("the sources of %s could not be listed: %s", dead_letters, error)
-                return None
-        return self._arns[dead_letters]
+        try:
+            return self._known(dead_letters)
+        except (FaninError, ClientError, BotoCoreError) as error:  # a reason is not worth failing for
+            logger.warning("the sources of %s could not be listed: %s", dead_letters, error)
+            return None
 
-    def _look(self, dead_letters: str) -> str | None:
-        place = dead_letters.rpartition(":")[0]
-        with translated():
-            url = url_of(self._client(), dead_letters)
-            sources = self._client().list_dead_letter_source_queues(QueueUrl=url)["queueUrls"]
+    def _source(self, dead_letters: str) -> str | None:
+        url = url_of(self._client(), dead_letters)
+        sources = self._client().list_dead_letter_source_queues(QueueUrl=url)["queueUrls"]
         # A queue and its dead-letter queue are in the same region and account.
+        place = dead_letters.rpartition(":")[0]
         return f"{place}:{sources[0].rpartition('/')[2]}" if len(sources) == 1 else None
 
 

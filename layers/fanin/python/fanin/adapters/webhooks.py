@@ -14,6 +14,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPException, HTTPSConnection
 from threading import Lock, Timer
@@ -203,15 +204,14 @@ def _key(secret: str) -> bytes:
 
 TIMEOUT: Final = 10.0
 """Seconds that one attempt takes at most, from the first connection to the status of the answer."""
-_OK: Final = range(200, 300)
-_REDIRECT: Final = range(300, 400)
 _GONE: Final = 410
 
 
+@dataclass(frozen=True)
 class Webhooks:
     """Posts notices to webhooks.
 
-    Args:
+    Attributes:
         hosts: gives the hosts that are allowed, at each call.
         secret: gives the secret that signs requests, at each call.
         clock: tells the time of an attempt.
@@ -221,24 +221,13 @@ class Webhooks:
         timeout: seconds that one attempt takes at most.
     """
 
-    def __init__(
-        self,
-        hosts: Callable[[], str],
-        secret: Callable[[], str],
-        clock: Clock,
-        *,
-        loopback: Callable[[], bool] = lambda: False,
-        resolve: Resolve = resolve,
-        context: Callable[[], ssl.SSLContext] = trusted,
-        timeout: float = TIMEOUT,
-    ) -> None:
-        self._hosts = hosts
-        self._secret = secret
-        self._clock = clock
-        self._loopback = loopback
-        self._resolve = resolve
-        self._context = context
-        self._timeout = timeout
+    hosts: Callable[[], str]
+    secret: Callable[[], str]
+    clock: Clock
+    loopback: Callable[[], bool] = lambda: False
+    resolve: Resolve = resolve
+    context: Callable[[], ssl.SSLContext] = trusted
+    timeout: float = TIMEOUT
 
     def post(self, url: str, notice: ChannelNotice) -> None:
         """Post a notice; any answer but 2xx is an error.
@@ -248,35 +237,32 @@ class Webhooks:
             ServiceUnavailable: it did not take the notice. The message says why, without the URL.
         """
         try:
-            place = parse_url(url, self._hosts())
+            place = parse_url(url, self.hosts())
         except InvalidRequest as error:
             raise TargetRefused(str(error)) from error
         body = webhook_body(notice)
-        headers = {
-            "content-type": "application/json",
-            "user-agent": "fanin",
-            **signed_headers(self._secret(), notice.event.id, self._clock.now() // 1000, body),
-        }
-        addresses = public_addresses(place.host, place.port, self._resolve, loopback=self._loopback())
+        signed = signed_headers(self.secret(), notice.event.id, self.clock.now() // 1000, body)
+        headers = {"content-type": "application/json", "user-agent": "fanin", **signed}
+        addresses = public_addresses(place.host, place.port, self.resolve, loopback=self.loopback())
         status = self._status(place, addresses, headers, body)
-        if status in _OK:
+        if status in range(200, 300):
             return
         if status == _GONE:
             raise TargetRefused("the webhook answered 410: it is gone for good")
-        if status in _REDIRECT:
+        if status in range(300, 400):
             raise ServiceUnavailable(f"the webhook answered {status}; redirects are not followed")
         raise ServiceUnavailable(f"the webhook answered {status}")
 
     def _status(
         self, place: WebhookUrl, addresses: list[str], headers: Mapping[str, str], body: bytes
     ) -> int:
-        until = time.monotonic() + self._timeout
+        until = time.monotonic() + self.timeout
         for number, address in enumerate(addresses, 1):
             left = until - time.monotonic()
             if left <= 0:
                 break
             connection = PinnedConnection(
-                place.host, place.port, address, timeout=left, context=self._context()
+                place.host, place.port, address, timeout=left, context=self.context()
             )
             try:
                 connection.connect()
@@ -294,12 +280,9 @@ class Webhooks:
 def webhook_body(notice: ChannelNotice) -> bytes:
     """The body that Standard Webhooks recommends: type, timestamp, and the event's detail as data."""
     event = notice.event
-    content = {
-        "type": f"batch.{event.id.rpartition('.')[2]}",
-        "timestamp": encode_time(event.time),
-        "data": {**event.detail, "id": event.id, "detail_type": event.detail_type},
-    }
-    return compact(content).encode()
+    kind, at = f"batch.{event.id.rpartition('.')[2]}", encode_time(event.time)
+    data = {**event.detail, "id": event.id, "detail_type": event.detail_type}
+    return compact({"type": kind, "timestamp": at, "data": data}).encode()
 
 
 def _exchange(

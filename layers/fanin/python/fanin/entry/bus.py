@@ -63,12 +63,8 @@ def route(event: BusEvent, routing: RoutingService, keep: Keep) -> None:
         routing: the routes.
         keep: keeps the events that reach nobody.
     """
-    if "route" in event:
-        original = event["event"]
-        routed = routing.route(event["route"], original)
-    else:
-        original = event
-        routed = routing.stray(event)
+    original = event["event"] if "route" in event else event
+    routed = routing.route(event["route"], original) if "route" in event else routing.stray(event)
     count(names.METRIC_ROUTED, routed.sent)
     count(names.METRIC_REFUSED, routed.refused)
     if routed.unrouted:

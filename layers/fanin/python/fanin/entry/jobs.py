@@ -134,9 +134,7 @@ def deliver_targets(
     Returns:
         The partial batch response: jobs to do again.
     """
-    again = [
-        (message, pause(message, TARGETS)) for message in event["Records"] if not _done(message, deliver)
-    ]
+    again = [(one, pause(one, TARGETS)) for one in event["Records"] if not _done(one, deliver)]
     try:
         postpone(again)
     except Exception:  # noqa: BLE001  the messages come again all the same

@@ -22,11 +22,8 @@ def kept_message(received: Mapping[str, Any]) -> KeptMessage:
     A repeat of the message has an item id of its own. All other attributes are kept, whatever their type.
     """
     message = in_lambda_form(received)
-    attributes = {
-        name: _attribute(in_lambda_form(value))
-        for name, value in message.get("messageAttributes", {}).items()
-        if name != ITEM_ATTRIBUTE
-    }
+    sent = message.get("messageAttributes", {}).items()
+    attributes = {name: _attribute(in_lambda_form(value)) for name, value in sent if name != ITEM_ATTRIBUTE}
     return KeptMessage(message["body"], attributes, message.get("attributes", {}).get("MessageGroupId"))
 
 
@@ -46,13 +43,10 @@ def dead_failure(
     dead_letters = message["eventSourceARN"]
     source = message["attributes"].get("DeadLetterQueueSourceArn") or source or _noted(last, dead_letters)
     reason = f"dead letter: received {received} times from {_name(source or dead_letters)}"
-    return Failure(
-        item,
-        f"{reason}: {last.error}"[:MAX_REASON] if last and last.error else reason,
-        kept_message(message) if kept else None,
-        attempts=int(received),
-        source=source,
-    )
+    if last and last.error:
+        reason = f"{reason}: {last.error}"[:MAX_REASON]
+    whole = kept_message(message) if kept else None
+    return Failure(item, reason, whole, attempts=int(received), source=source)
 
 
 def _noted(last: RetryRow | None, dead_letters: str) -> str:

@@ -77,19 +77,16 @@ def acknowledge(messages: Sequence[SqsRecord], ledger: Ledger) -> Handled:
         entries = [origins[place][1] for place in sorted(places)]
         return {**messages[number], "body": compact({"marks": entries})}
 
-    left: dict[int, dict[int, Exception]] = {}
-    refused: dict[tuple[int, type], dict[int, Exception]] = {}
+    unsettled: dict[tuple[int, type | None], dict[int, Exception]] = {}  # by message, and why it is refused
     for place, error, for_good in _verdicts(marks, ledger, handled.receipts):
-        number = origins[place][0]
-        judged = refused.setdefault((number, type(error)), {}) if for_good else left.setdefault(number, {})
-        judged[place] = error
-    for (number, _), errors in refused.items():
+        why = type(error) if for_good else None
+        unsettled.setdefault((origins[place][0], why), {})[place] = error
+    for (number, why), errors in unsettled.items():
         error = next(iter(errors.values()))
-        handled.refused.append((_because(part(number, errors), error), error))
-    for number, errors in left.items():
-        message, error = messages[number], next(iter(errors.values()))
-        if len(errors) == sizes[number]:
-            handled.again.append((message, error))
+        if why is not None:
+            handled.refused.append((_because(part(number, errors), error), error))
+        elif len(errors) == sizes[number]:
+            handled.again.append((messages[number], error))
         else:
             handled.rests.append((part(number, errors), error))
     return handled
@@ -141,8 +138,8 @@ def _verdicts(
             yield from ((start + place, error, False) for place in range(len(some)))
         else:
             receipts += marked.receipts
-            yield from ((start + at, error, True) for at, error in marked.refused.items())
-            yield from ((start + at, error, True) for at, error in marked.unknown.items())
+            for_good = (*marked.refused.items(), *marked.unknown.items())
+            yield from ((start + at, error, True) for at, error in for_good)
             yield from ((start + at, error, False) for at, error in marked.left.items())
         start += len(some)
 
@@ -188,8 +185,7 @@ def fail_dead_letters(
     sent_to = sent_queues(unnamed) if unnamed else {}
     for message, item in items:
         if not item:
-            no_item = InvalidRequest(f"no message attribute {names.ITEM_ATTRIBUTE}")
-            handled.poison.append((message, no_item))
+            handled.poison.append((message, InvalidRequest(f"no message attribute {names.ITEM_ATTRIBUTE}")))
             continue
         queue = message["eventSourceARN"]
         try:
@@ -201,10 +197,7 @@ def fail_dead_letters(
         failing.append(message)
         failures.append(dead_failure(message, item, source, attempts.get(item), kept=kept))
     for place, error, refused in _verdicts(failures, ledger, handled.receipts):
-        if refused:
-            handled.poison.append((failing[place], error))
-        else:
-            handled.again.append((failing[place], error))
+        (handled.poison if refused else handled.again).append((failing[place], error))
     return handled
 
 

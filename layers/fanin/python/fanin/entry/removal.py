@@ -45,8 +45,7 @@ def follow_stack(
         leftovers: deletes and lifts.
         answer: sends the answer to CloudFormation.
     """
-    told = {"StackId": event["StackId"], "RequestId": event["RequestId"]}
-    told["LogicalResourceId"] = event["LogicalResourceId"]
+    told = {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}
     told["PhysicalResourceId"] = event.get("PhysicalResourceId") or event["LogicalResourceId"]
     told["Status"] = "SUCCESS"
     try:

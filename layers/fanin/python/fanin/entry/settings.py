@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -147,19 +148,13 @@ class Settings:
     @property
     def log_sample(self) -> int:
         """Percentage of invocations that log a line although nothing went wrong."""
-        value = self.environment.get(names.ENV_LOG_SAMPLE, "") or "0"
-        if not (value.isascii() and value.isdigit() and int(value) <= 100):  # noqa: PLR2004 - a percentage
-            raise NotConfigured(
-                f"the environment variable {names.ENV_LOG_SAMPLE} must be from 0 to 100, not {value!r}"
-            )
-        return int(value)
+        return self._number(names.ENV_LOG_SAMPLE, 0, range(101), "from 0 to 100")
 
     def _seconds(self, name: str, default: int, *, least: int = 1) -> int:
-        value = self.environment.get(name, "")
-        if not value:
-            return default
-        if not (value.isascii() and value.isdigit() and int(value) >= least):
-            raise NotConfigured(
-                f"the environment variable {name} must be {least} or more whole seconds, not {value!r}"
-            )
+        return self._number(name, default, range(least, sys.maxsize), f"{least} or more whole seconds")
+
+    def _number(self, name: str, default: int, allowed: range, said: str) -> int:
+        value = self.environment.get(name) or str(default)
+        if not (value.isascii() and value.isdigit() and int(value) in allowed):
+            raise NotConfigured(f"the environment variable {name} must be {said}, not {value!r}")
         return int(value)

@@ -61,17 +61,14 @@ def _handled(handle: Handle, arrivals: Sequence[StreamRecord]) -> bool:
     try:
         handle([json.loads(a["body"]) if _from_queue(a) else a for a in arrivals])
     except Exception:  # noqa: BLE001  whatever it is, the records behind must go on; the caller parks it
-        logger.exception("could not handle records", extra={"records": [_name(a) for a in arrivals]})
+        ids = [a.get("messageId") or a.get("eventID") for a in arrivals]
+        logger.exception("could not handle records", extra={"records": ids})
         return False
     return True
 
 
 def _from_queue(arrival: StreamRecord) -> bool:
     return arrival.get("eventSource") == "aws:sqs"
-
-
-def _name(arrival: StreamRecord) -> str | None:
-    return arrival.get("messageId") or arrival.get("eventID")
 
 
 def ends_first(event: StreamRecord) -> StreamRecord:
@@ -94,8 +91,7 @@ def ended_batch(record: StreamRecord) -> Batch | None:
     Raises:
         KeyError, ValueError: the record is not one of the batches table.
     """
-    images = record["dynamodb"]
-    new, old = images.get("NewImage"), images.get("OldImage")
+    old, new = _images(record)
     if new is None or not _terminal(new) or (old is not None and _terminal(old)):
         return None
     return rows.decode(new)
@@ -107,8 +103,7 @@ def told_batch(record: StreamRecord) -> tuple[Batch, Batch] | None:
     Raises:
         KeyError, ValueError: the record is not one of the batches table.
     """
-    images = record["dynamodb"]
-    new, old = images.get("NewImage"), images.get("OldImage")
+    old, new = _images(record)
     if new is None or old is None or _terminal(new):
         return None
     before, after = rows.decode(old), rows.decode(new)
@@ -128,12 +123,16 @@ def removed_batch(record: StreamRecord) -> Batch | None:
     Raises:
         KeyError, ValueError: the record is not one of the batches table.
     """
-    images = record["dynamodb"]
-    new, old = images.get("NewImage"), images.get("OldImage")
+    old, new = _images(record)
     if new is None or old is None or not _terminal(old):
         return None
     earlier = int(new[names.EXPIRES_AT]["N"]) < int(old[names.EXPIRES_AT]["N"])
     return rows.decode(new) if earlier else None
+
+
+def _images(record: StreamRecord) -> tuple[rows.Item | None, rows.Item | None]:
+    """The row before and after a change."""
+    return record["dynamodb"].get("OldImage"), record["dynamodb"].get("NewImage")
 
 
 def _terminal(image: StreamRecord) -> bool:
@@ -147,12 +146,9 @@ def follow_directory(record: StreamRecord, services: Services) -> None:
         KeyError, ValueError: the record is not one of the directory table.
         Throttled, ServiceUnavailable: the bus was busy; call again.
     """
-    images = record["dynamodb"]
-    old, new = (
-        None if image is None else records.decode(image, names.NAME)
-        for image in (images.get("OldImage"), images.get("NewImage"))
-    )
-    namespace, name = (images["Keys"][key]["S"] for key in (names.TOPIC, names.NAME))
+    images = _images(record)
+    old, new = (None if image is None else records.decode(image, names.NAME) for image in images)
+    namespace, name = (record["dynamodb"]["Keys"][key]["S"] for key in (names.TOPIC, names.NAME))
     services.follow_directory(namespace, name, old, new)
 
 
@@ -162,7 +158,7 @@ def finished_word(record: StreamRecord) -> WordKey | None:
     Raises:
         KeyError, ValueError: the record is not one of the words table.
     """
-    image = record["dynamodb"].get("NewImage")
+    _, image = _images(record)
     if image is None or image[names.WORD]["N"] != "0":
         return None
     return rows.word_key(image[names.WORD_ID]["S"])

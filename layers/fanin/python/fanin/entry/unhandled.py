@@ -48,21 +48,19 @@ def respond(
 
     def parked_now(message: SqsRecord) -> bool:
         done = _sent(park, message, "not parked")
-        if done:
-            count(names.METRIC_PARKED)
+        count(names.METRIC_PARKED, int(done))
         return done
 
-    again |= {
-        message["messageId"]
-        for message in (*(message for message, _ in handled.poison), *kept)
-        if not parked_now(message)
-    }
+    def later(message: SqsRecord) -> None:
+        put_back(message, pause(message, ACKS))
+
+    aside = [*(message for message, _ in handled.poison), *kept]
+    again |= {message["messageId"] for message in aside if not parked_now(message)}
     unparked = [mark for mark, _ in handled.refused if not parked_now(mark)]
     for rest in (*(rest for rest, _ in handled.rests), *unparked):
-        if rest["messageId"] in again:
-            continue
-        if not _sent(lambda one: put_back(one, pause(one, ACKS)), rest, "not put back"):
-            again.add(rest["messageId"])
+        message_id = rest["messageId"]
+        if message_id not in again and not _sent(later, rest, "not put back"):
+            again.add(message_id)
     overload = [one for one, error in handled.again if isinstance(error, Throttled | ServiceUnavailable)]
     try:
         postpone([(message, pause(message, ACKS)) for message in overload])

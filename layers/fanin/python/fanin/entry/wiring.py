@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from fanin.adapters.webhooks import Webhooks
 
 
-@cache
-def settings() -> Settings:
-    """The settings in the environment at the first call."""
-    return Settings.from_env()
+settings = cache(Settings.from_env)
+"""The settings in the environment at the first call."""
 
 
 @cache
@@ -85,12 +83,8 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
 def _webhooks(where: Settings, clock: Clock) -> Webhooks:
     from fanin.adapters.webhooks import Secret, Webhooks  # noqa: PLC0415  few processes post to webhooks
 
-    return Webhooks(
-        lambda: where.webhook_hosts,
-        Secret(lambda: where.webhook_secret_arn, clock),
-        clock,
-        loopback=lambda: where.webhook_loopback,
-    )
+    secret = Secret(lambda: where.webhook_secret_arn, clock)
+    return Webhooks(lambda: where.webhook_hosts, secret, clock, loopback=lambda: where.webhook_loopback)
 
 
 def connect_tables() -> Connection:
@@ -120,27 +114,21 @@ def retry_queue() -> SqsQueue:
     return SqsQueue(lambda: settings().retry_queue_url)
 
 
-def park(message: Mapping[str, object]) -> None:
-    """Send a record or message that could not be handled to the retry queue."""
-    retry_queue().send([message])
-
-
-@cache
-def dead_letter_sources() -> DeadLetterSources:
-    """The queues that dead letters come from."""
-    return DeadLetterSources()
-
-
-@cache
-def received() -> ReceivedMessages:
-    """The messages that the function gets from queues."""
-    return ReceivedMessages()
-
-
 @cache
 def queue_tags() -> QueueTags:
     """The tags of dead-letter queues."""
     return QueueTags(SystemClock())
+
+
+dead_letter_sources = cache(DeadLetterSources)
+"""The queues that dead letters come from."""
+received = cache(ReceivedMessages)
+"""The messages that the function gets from queues."""
+
+
+def park(message: Mapping[str, object]) -> None:
+    """Send a record or message that could not be handled to the retry queue."""
+    retry_queue().send([message])
 
 
 def set_aside(message: Mapping[str, object]) -> None:

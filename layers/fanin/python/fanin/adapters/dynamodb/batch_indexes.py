@@ -11,7 +11,8 @@ from typing import Any, Final
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import Item, attribute
+from fanin.adapters.dynamodb.parts import part_key
+from fanin.adapters.dynamodb.rows import Item, attribute, attributes, sharded
 from fanin.app.ports.batches import ItemPlace
 from fanin.domain.batch import LIVE, Batch, State
 
@@ -47,7 +48,7 @@ class _Index:
 
     def count(self, value: str) -> tuple[int, bool]:
         """How many batches have the value, and whether there are more than one page of each shard has."""
-        shards = [{**self._asked(f"{value}#{shard}"), "Select": "COUNT"} for shard in range(names.SHARDS)]
+        shards = [{**self._asked(sharded(value, n)), "Select": "COUNT"} for n in range(names.SHARDS)]
         pages = self._connection.parallel.map(self._connection.count_page, shards)
         return sum(found for found, _ in pages), any(more for _, more in pages)
 
@@ -68,14 +69,14 @@ class StateIndex(_Index):
         shard, *after = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
         found: list[int] = []
         while shard < names.SHARDS and len(found) < limit:
-            rows, last = self._query(self._asked(f"{state}#{shard}"), after, limit - len(found))
+            rows, last = self._query(self._asked(sharded(state, shard)), after, limit - len(found))
             found += [batch_id for _, batch_id in rows]
             shard, after = (shard + 1, []) if last is None else (shard, list(last))
         return found, cursors.encode(listing, shard, *after) if shard < names.SHARDS else None
 
     def due(self, before: int) -> Iterator[int]:
         """Ids of live batches that are due before a time, ms; the longest due first."""
-        shards = [self._due(f"{state}#{shard}", before) for state in LIVE for shard in range(names.SHARDS)]
+        shards = [self._due(sharded(state, n), before) for state in LIVE for n in range(names.SHARDS)]
         return (batch_id for _, batch_id in merge(*shards))
 
     def _due(self, shard: str, before: int) -> Iterator[tuple[int, int]]:
@@ -93,12 +94,9 @@ class StateIndex(_Index):
         """Read a page of a shard: places, that is times and ids, and the last of them if there are more."""
         request = {**asked, "Limit": limit}
         if after:
-            due_at, batch_id = after
-            request["ExclusiveStartKey"] = {
-                self._key: asked["ExpressionAttributeValues"][":shard"],
-                names.DUE_AT: attribute(due_at),
-                names.BATCH_ID: attribute(batch_id),
-            }
+            shard = {self._key: asked["ExpressionAttributeValues"][":shard"]}
+            place = zip((names.DUE_AT, names.BATCH_ID), after, strict=True)
+            request["ExclusiveStartKey"] = shard | attributes(dict(place))
         rows, last = self._connection.query(request)
         return list(map(_place, rows)), None if last is None else _place(last)
 
@@ -132,7 +130,7 @@ class NewestFirst(_Index):
     def below(self, value: str, before: int | None, limit: int, *, share: int | None = None) -> list[int]:
         """Ids of batches with a value, below an id; ``share`` is how many are expected of all shards."""
         each = (limit if share is None else share) // names.SHARDS + 1
-        shards = [self._shard(f"{value}#{shard}", before, each) for shard in range(names.SHARDS)]
+        shards = [self._shard(sharded(value, n), before, each) for n in range(names.SHARDS)]
         return list(islice(merge(*shards, reverse=True), limit))
 
     def _shard(self, shard: str, before: int | None, limit: int) -> Iterator[int]:
@@ -150,51 +148,66 @@ class NewestFirst(_Index):
 
 
 _CHILD: Final = "child"
+NO_PART: Final = f"attribute_not_exists({names.PART})"
 
 
-def child_key(item: ItemPlace) -> dict[str, Any]:
-    """Key of the note of an item."""
-    return {names.BATCH_ID: attribute(item.batch_id), names.PART: attribute(f"{_CHILD}/{item.ordinal}")}
+class Children:
+    """The notes that say which batch is the child of an item.
 
-
-def child_note(table: str, item: ItemPlace, child: Batch, *, instead_of: int | None) -> dict[str, Any]:
-    """A put that notes the child of an item that has none, or has the one that may be replaced.
-
-    The note lives as long as the child: after that the item may have another.
+    Args:
+        table: name of the parts table.
+        connection: calls DynamoDB.
     """
-    request: dict[str, Any] = {
-        "TableName": table,
-        "Item": {
-            **child_key(item),
-            _CHILD: attribute(child.batch_id),
-            names.EXPIRES_AT: attribute(child.expires_at),
-        },
-        "ConditionExpression": f"attribute_not_exists({names.PART})",
-    }
-    if instead_of is not None:
-        request["ConditionExpression"] += f" OR {_CHILD} = :instead_of"
-        request["ExpressionAttributeValues"] = {":instead_of": attribute(instead_of)}
-    return request
+
+    def __init__(self, table: str, connection: Connection) -> None:
+        self._table = table
+        self._connection = connection
+
+    def of(self, item: ItemPlace) -> int | None:
+        """Id of the child that the note of an item names; None if it has none."""
+        rows = self._connection.read(self._table, [_note_key(item)])
+        return self.noted(rows[0]) if rows else None
+
+    @staticmethod
+    def noted(row: Item) -> int:
+        """Id of the child that a note names."""
+        return int(row[_CHILD]["N"])
+
+    def put(self, item: ItemPlace, child: Batch, *, instead_of: int | None) -> dict[str, Any]:
+        """A put that notes the child of an item that has none, or has the one that may be replaced.
+
+        The note lives as long as the child: after that the item may have another.
+        """
+        note = _note_key(item) | attributes({_CHILD: child.batch_id, names.EXPIRES_AT: child.expires_at})
+        request: dict[str, Any] = {"TableName": self._table, "Item": note, "ConditionExpression": NO_PART}
+        if instead_of is not None:
+            request["ConditionExpression"] += f" OR {_CHILD} = :instead_of"
+            request["ExpressionAttributeValues"] = {":instead_of": attribute(instead_of)}
+        return request
+
+    def page(self, batch_id: int, *, cursor: str | None, limit: int) -> tuple[list[int], str | None]:
+        """List ids of the children of a batch's items; the keys of the notes are ordered as texts.
+
+        Returns:
+            The ids, and the cursor of the next page; None at the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing.
+        """
+        listing = f"children of {batch_id}"
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "KeyConditionExpression": f"{names.BATCH_ID} = :batch AND begins_with({names.PART}, :child)",
+            "ExpressionAttributeValues": attributes({":batch": batch_id, ":child": f"{_CHILD}/"}),
+            "Limit": limit,
+        }
+        if cursor is not None:
+            (after,) = cursors.decode(listing, cursor, {1})
+            request["ExclusiveStartKey"] = _note_key(ItemPlace(batch_id, after))
+        notes, last = self._connection.query(request)
+        ordinal = None if last is None else int(last[names.PART]["S"].removeprefix(f"{_CHILD}/"))
+        return list(map(self.noted, notes)), None if ordinal is None else cursors.encode(listing, ordinal)
 
 
-def noted_child(row: Item) -> int:
-    """Id of the child that a note names."""
-    return int(row[_CHILD]["N"])
-
-
-def children_of(table: str, batch_id: int, *, after: int | None, limit: int) -> dict[str, Any]:
-    """A query of the notes of a batch's items, behind that of an ordinal; their keys are ordered as texts."""
-    request: dict[str, Any] = {
-        "TableName": table,
-        "KeyConditionExpression": f"{names.BATCH_ID} = :batch AND begins_with({names.PART}, :child)",
-        "ExpressionAttributeValues": {":batch": attribute(batch_id), ":child": attribute(f"{_CHILD}/")},
-        "Limit": limit,
-    }
-    if after is not None:
-        request["ExclusiveStartKey"] = child_key(ItemPlace(batch_id, after))
-    return request
-
-
-def noted_ordinal(key: Item) -> int:
-    """The item of a note, by the note's key."""
-    return int(key[names.PART]["S"].removeprefix(f"{_CHILD}/"))
+def _note_key(item: ItemPlace) -> dict[str, Any]:
+    return part_key((item.batch_id, f"{_CHILD}/{item.ordinal}"))

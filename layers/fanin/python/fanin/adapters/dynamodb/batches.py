@@ -1,35 +1,14 @@
 """Batch rows on DynamoDB: every change of state is one conditional write."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from fanin import names
 from fanin.adapters import cursors
-from fanin.adapters.dynamodb.batch_indexes import (
-    NewestFirst,
-    StateIndex,
-    child_key,
-    child_note,
-    children_of,
-    noted_child,
-    noted_ordinal,
-)
+from fanin.adapters.dynamodb.batch_indexes import NO_PART, Children, NewestFirst, StateIndex
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.parts import part_key
-from fanin.adapters.dynamodb.rows import (
-    SUMS,
-    Item,
-    Value,
-    attention_shard,
-    attribute,
-    attributes,
-    decode,
-    encode,
-    in_row,
-    state_shard,
-    sums_of,
-    update_of,
-)
+from fanin.adapters.dynamodb.rows import Item, attribute, attributes, batch_key, change_of, decode, encode
 from fanin.adapters.parts import key_rows
 from fanin.app.ports.batches import Activity, Adoption, BatchRows, BatchStore, ItemPlace
 from fanin.app.ports.parts import KeyRow
@@ -54,6 +33,7 @@ class DynamoBatches(BatchStore):
         self._connection = connection
         self._index = StateIndex(table, names.INDEX_BY_STATE_SHARD, names.STATE_SHARD, connection)
         self._user_keys = NewestFirst(table, names.INDEX_BY_USER_KEY, names.USER_SHARD, connection)
+        self._children = Children(parts_table, connection)
         self._flagged = NewestFirst(table, names.INDEX_BY_ATTENTION, names.ATTENTION, connection)
 
     def create(self, batch: Batch) -> Batch | None:
@@ -61,22 +41,21 @@ class DynamoBatches(BatchStore):
         return batch if done else _same(batch, row)
 
     def create_child(self, batch: Batch, of: ItemPlace, *, instead_of: int | None = None) -> Adoption:
-        note = child_note(self._parts_table, of, batch, instead_of=instead_of)
+        note = self._children.put(of, batch, instead_of=instead_of)
         failed = self._connection.transact([_put(self._new(batch)), _put(note)])
         if failed is None:
             return Adoption(batch, batch.batch_id)
         row, noted = failed
         if row is None:
-            return Adoption(None, None if noted is None else noted_child(noted))
+            return Adoption(None, None if noted is None else self._children.noted(noted))
         same = _same(batch, row)
         return Adoption(same, None if same is None else batch.batch_id)
 
     def child_of(self, item: ItemPlace) -> int | None:
-        rows = self._connection.read(self._parts_table, [child_key(item)])
-        return noted_child(rows[0]) if rows else None
+        return self._children.of(item)
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
-        keys = [_key(batch_id) for batch_id in dict.fromkeys(batch_ids)]
+        keys = [batch_key(batch_id) for batch_id in dict.fromkeys(batch_ids)]
         rows = (decode(row) for row in self._connection.read(self._table, keys))
         return {row.batch_id: row for row in rows}
 
@@ -88,7 +67,7 @@ class DynamoBatches(BatchStore):
         *,
         if_lost: str = "",
     ) -> tuple[Batch | None, bool]:
-        request = {**_update(self._table, batch_id, change), "ReturnValues": "ALL_NEW"}
+        request = {**change_of(self._table, batch_id, change), "ReturnValues": "ALL_NEW"}
         if not if_lost:
             done, row = self._connection.update(request)
         else:
@@ -102,15 +81,9 @@ class DynamoBatches(BatchStore):
         self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity, by_item: bool = False
     ) -> int | None:
         change = allocation_of(batch, n, activity._asdict(), by_item=by_item)
-        use = {
-            names.BATCH_ID: attribute(batch.batch_id),
-            names.PART: attribute(f"add/{key.name}"),
-            "first": attribute(batch.items),
-            "count": attribute(n),
-        }
-        failed = self._connection.transact(
-            [_put(self._new_part(batch, use)), {"Update": _update(self._table, batch.batch_id, change)}]
-        )
+        use = part_key((batch.batch_id, f"add/{key.name}")) | attributes({"first": batch.items, "count": n})
+        update = {"Update": change_of(self._table, batch.batch_id, change)}
+        failed = self._connection.transact([_put(self._new_part(batch, use)), update])
         if failed is None:
             return batch.items
         used = failed[0]
@@ -120,11 +93,9 @@ class DynamoBatches(BatchStore):
         self, batch: Batch, rows: Sequence[KeyRow], *, activity: Activity, by_item: bool = False
     ) -> bool:
         change = allocation_of(batch, len(rows), activity._asdict(), by_item=by_item, keyed=True)
-        puts = [
-            {"Put": self._new_part(batch, {**part_key(key), **attributes(row)})}
-            for key, row in key_rows(batch.batch_id, rows)
-        ]
-        update = {"Update": _update(self._table, batch.batch_id, change)}
+        parts = [part_key(key) | attributes(row) for key, row in key_rows(batch.batch_id, rows)]
+        puts = [{"Put": self._new_part(batch, part)} for part in parts]
+        update = {"Update": change_of(self._table, batch.batch_id, change)}
         return self._connection.transact([*puts, update]) is None
 
     def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
@@ -150,16 +121,10 @@ class DynamoBatches(BatchStore):
         return BatchRows([batch for batch in batches if batch.state is state], after)
 
     def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
-        found, after = self._user_keys.page(user_key, cursor=cursor, limit=limit)
-        return self._listed(found, after)
+        return self._listed(*self._user_keys.page(user_key, cursor=cursor, limit=limit))
 
     def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
-        listing = f"children of {batch_id}"
-        after = None if cursor is None else cursors.decode(listing, cursor, {1})[0]
-        request = children_of(self._parts_table, batch_id, after=after, limit=limit)
-        notes, last = self._connection.query(request)
-        more = None if last is None else cursors.encode(listing, noted_ordinal(last))
-        return self._listed([noted_child(note) for note in notes], more)
+        return self._listed(*self._children.page(batch_id, cursor=cursor, limit=limit))
 
     def _listed(self, batch_ids: Sequence[int], cursor: str | None) -> BatchRows:
         """The rows of a listing, as they are now, without those that are gone."""
@@ -170,18 +135,13 @@ class DynamoBatches(BatchStore):
         return self._index.due(before)
 
     def _new_part(self, batch: Batch, row: Item) -> dict[str, Any]:
-        return {
-            "TableName": self._parts_table,
-            "Item": {**row, names.EXPIRES_AT: attribute(batch.expires_at)},
-            "ConditionExpression": f"attribute_not_exists({names.PART})",
-        }
+        """A put of a row that is not there yet, which lives as long as a batch."""
+        item = {**row, names.EXPIRES_AT: attribute(batch.expires_at)}
+        return {"TableName": self._parts_table, "Item": item, "ConditionExpression": NO_PART}
 
     def _new(self, batch: Batch) -> dict[str, Any]:
-        return {
-            "TableName": self._table,
-            "Item": encode(batch),
-            "ConditionExpression": f"attribute_not_exists({names.BATCH_ID})",
-        }
+        no_row = f"attribute_not_exists({names.BATCH_ID})"
+        return {"TableName": self._table, "Item": encode(batch), "ConditionExpression": no_row}
 
 
 def _put(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,30 +153,6 @@ def _same(batch: Batch, row: Item | None) -> Batch | None:
     """The batch of a row that was there already, if it is the very batch that was to be created."""
     there = None if row is None else decode(row)
     return there if there is not None and there.salt == batch.salt else None
-
-
-def _key(batch_id: int) -> dict[str, Any]:
-    return {names.BATCH_ID: attribute(batch_id)}
-
-
-def _update(table: str, batch_id: int, change: Change) -> dict[str, Any]:
-    """The parameters of UpdateItem, and of an Update in a transaction."""
-    sets = {name: value for place in change.sets.items() for name, value in _written(batch_id, *place)}
-    adds = {**change.adds, **dict(zip(SUMS, change.sums, strict=False))}
-    return update_of(table, _key(batch_id), sets, change.when, adds=adds)
-
-
-def _written(batch_id: int, name: str, value: Any) -> Iterable[tuple[str, Value | None]]:
-    """The attributes of a field, with their new values; None for one that goes."""
-    match name:
-        case "state":
-            return [(name, value), (names.STATE_SHARD, state_shard(value, batch_id))]
-        case "attention":
-            return [(name, value and attention_shard(value, batch_id))]
-        case "totals":
-            return sums_of(value).items()
-        case _:
-            return [(name, in_row(name, value))]
 
 
 def _first_answer(used: Item, n: int, key: str) -> int:

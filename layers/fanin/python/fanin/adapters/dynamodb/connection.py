@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from botocore.exceptions import (
     ClientError,
@@ -27,12 +27,16 @@ if TYPE_CHECKING:
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
+_Requests: TypeAlias = Mapping[str, Any]
+"""Requests of a batch call, by table."""
+_Some: TypeAlias = Callable[[_Requests], _Requests]
+"""Makes some of the requests, and returns those that are left."""
 
 _IDLE_ROUNDS: Final = 4
 """Rounds of throttled calls in which none went through, before the others are answered for."""
 
 
-class Parallel:
+class Parallel(Threads):
     """Makes several calls at a time.
 
     Args:
@@ -55,16 +59,12 @@ class Parallel:
         before: Callable[[], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._threads = Threads(threads, "dynamodb", before)
+        super().__init__(threads, "dynamodb", before)
         self._backoff = backoff
         self._time_left = time_left
         self._patience = patience
         self._again = (Throttled, ServiceUnavailable) if patience else (Throttled,)
         self._clock = clock
-
-    def map(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B]:
-        """Call for every argument, in parallel if there are several; the first error cancels the rest."""
-        return self._threads.map(call, arguments)
 
     def attempt(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B | FaninError]:
         """Call for every argument, in parallel; only calls that are throttled are made again.
@@ -164,14 +164,9 @@ class Connection:
         time_left: Callable[[], float] = lambda: math.inf,
         time_for_requests: Callable[[], float] | None = None,
     ) -> None:
-        self._make_client = client or client_factory(
-            "dynamodb", connections=threads, attempts=_ATTEMPTS, time_left=time_for_requests
-        )
-        self._make_once = (
-            once
-            or client
-            or client_factory("dynamodb", connections=threads, attempts=1, time_left=time_for_requests)
-        )
+        made = partial(client_factory, "dynamodb", connections=threads, time_left=time_for_requests)
+        self._make_client = translated()(client or made(attempts=_ATTEMPTS))
+        self._make_once = translated()(once or client or made(attempts=1))
         self._once_used = 0.0
         self._backoff = backoff or Backoff()
         self._patience = patience
@@ -182,14 +177,12 @@ class Connection:
     @cached_property
     def client(self) -> DynamoDBClient:
         """The client."""
-        with translated():
-            return self._make_client()
+        return self._make_client()
 
     @cached_property
     def once(self) -> DynamoDBClient:
         """The client that sends every request only once."""
-        with translated():
-            return self._make_once()
+        return self._make_once()
 
     def update(self, request: Mapping[str, Any]) -> Written:
         """Write one row, if its condition holds.
@@ -281,18 +274,15 @@ class Connection:
 
         def chunk(start: int) -> list[Item]:
             items: list[Item] = []
-            wanted: Mapping[str, Any] = {
-                table: {"Keys": keys[start : start + _MOST_READ], "ConsistentRead": True, **projection}
-            }
 
-            def ask() -> int:
-                nonlocal wanted
+            def ask(wanted: _Requests) -> _Requests:
                 answer = self._patiently(self.client.batch_get_item, RequestItems=wanted)
                 items.extend(answer["Responses"].get(table, []))
-                wanted = answer.get("UnprocessedKeys", {})
-                return len(wanted[table]["Keys"]) if wanted else 0
+                left: _Requests = answer.get("UnprocessedKeys", {})
+                return left
 
-            self._finish("BatchGetItem", len(wanted[table]["Keys"]), ask)
+            some = {"Keys": keys[start : start + _MOST_READ], "ConsistentRead": True, **projection}
+            self._finish("BatchGetItem", {table: some}, ask, lambda wanted: len(wanted[table]["Keys"]))
             return items
 
         starts = range(0, len(keys), _MOST_READ)
@@ -303,35 +293,34 @@ class Connection:
         requests = [{"PutRequest": {"Item": item}} for item in items]
 
         def chunk(start: int) -> None:
-            waiting: Mapping[str, Any] = {table: requests[start : start + _MOST_WRITTEN]}
-
-            def write() -> int:
-                nonlocal waiting
+            def write(waiting: _Requests) -> _Requests:
                 answer = self._patiently(self.client.batch_write_item, RequestItems=waiting)
-                waiting = answer.get("UnprocessedItems", {})
-                return len(waiting[table]) if waiting else 0
+                left: _Requests = answer.get("UnprocessedItems", {})
+                return left
 
-            self._finish("BatchWriteItem", len(waiting[table]), write)
+            some = {table: requests[start : start + _MOST_WRITTEN]}
+            self._finish("BatchWriteItem", some, write, lambda waiting: len(waiting[table]))
 
         self.parallel.map(chunk, range(0, len(requests), _MOST_WRITTEN))
 
-    def _finish(self, name: str, total: int, once: Callable[[], int]) -> None:
+    def _finish(self, name: str, requests: _Requests, call: _Some, size: Callable[[_Requests], int]) -> None:
         """Repeat a call until it leaves nothing unprocessed; give up when rounds bring nothing.
 
         Args:
             name: of the call.
-            total: how much there is to do.
-            once: makes the call with what is left, and returns how much it leaves.
+            requests: all that there is to do.
+            call: does some of it.
+            size: how much there is in requests.
 
         Raises:
             Throttled: it brought nothing in as many rounds in a row as the backoff has tries.
         """
-        least, idle = total, 0
-        while left := once():
-            idle = idle + 1 if left >= least else 0
+        idle = 0
+        while left := call(requests):
+            idle = idle + 1 if size(left) >= size(requests) else 0
             if idle == self._backoff.tries:
                 raise _busy(name)
-            least = left
+            requests = left
             self._backoff.wait(idle)
 
     def query(self, request: Mapping[str, Any]) -> tuple[list[Item], Item | None]:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from fanin import names
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import attribute, plain, update_of
+from fanin.adapters.dynamodb.rows import attributes, plain, update_of
 from fanin.adapters.parts import KeyRange, PartKey, Parts, Row, Rows, When, Written
 
 T = TypeVar("T")
@@ -37,11 +37,9 @@ class DynamoParts(Parts):
             {
                 "TableName": self._table,
                 "KeyConditionExpression": "batch_id = :batch AND part BETWEEN :first AND :last",
-                "ExpressionAttributeValues": {
-                    ":batch": attribute(span.partition),
-                    ":first": attribute(span.first),
-                    ":last": attribute(span.last),
-                },
+                "ExpressionAttributeValues": attributes(
+                    {":batch": span.partition, ":first": span.first, ":last": span.last}
+                ),
                 "ConsistentRead": True,
                 "ScanIndexForward": not last_first,
                 "Limit": limit,
@@ -61,4 +59,4 @@ class DynamoParts(Parts):
 def part_key(key: PartKey) -> dict[str, Any]:
     """The key of a row of the parts table."""
     partition, part = key
-    return {names.BATCH_ID: attribute(partition), names.PART: attribute(part)}
+    return attributes({names.BATCH_ID: partition, names.PART: part})

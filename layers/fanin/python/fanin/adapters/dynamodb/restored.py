@@ -7,10 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import ClientError
-
 from fanin import names
-from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.aws import client_factory, ignoring, translated
 from fanin.adapters.dynamodb.rows import word_key
 
 if TYPE_CHECKING:
@@ -99,13 +97,10 @@ class RestoredTables:
             "ConditionExpression": "attribute_not_exists(#key)",
             "ExpressionAttributeNames": {"#key": key},
         }
-        try:
+        with ignoring({"ConditionalCheckFailedException"}):
             client.put_item(TableName=table, Item=row, **({} if replace else missing))
-        except ClientError as error:
-            if error_code(error) == "ConditionalCheckFailedException":
-                return False
-            raise
-        return True
+            return True
+        return False
 
 
 def _batch(table: str, row: Mapping[str, Any]) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fanin import names
 from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State, Trouble
-from fanin.domain.changes import Condition, Test
+from fanin.domain.changes import Change, Condition, Test
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.totals import MAX_TOTALS
 
@@ -22,18 +22,6 @@ Value = int | str | bool | bytes | Mapping[str, str] | Sequence[str]
 SUMS: Final = tuple(f"t{place}" for place in range(MAX_TOTALS))
 """Attributes of the sums of a batch's totals, in rows of words and of batches, in the order of the totals."""
 
-_ENUMS: Final[Mapping[str, Callable[[str], object]]] = {
-    "state": State,
-    "mode": Mode,
-    "kind": Kind,
-    "on_deadline": OnDeadline,
-    "keep": Keep,
-    "on_failure": OnFailure,
-    "child_failures": ChildFailures,
-    "cause": Cause,
-    "attention": lambda shard: Trouble(shard.partition("#")[0]),
-    "milestones": lambda text: tuple(map(int, text.split())),
-}
 _FIELDS: Final = tuple(field.name for field in fields(Batch))
 ABSENT: Final[Mapping[str, object]] = {
     "keep": Keep.MESSAGE,
@@ -79,39 +67,29 @@ def attributes(values: Mapping[str, Value | None]) -> dict[str, Any]:
     return {name: attribute(value) for name, value in values.items() if value is not None}
 
 
-def state_shard(state: State, batch_id: int) -> str:
-    """Key of the batches' index: the state and a shard, so that no partition becomes hot."""
-    return f"{state}#{batch_id % names.SHARDS}"
-
-
-def attention_shard(trouble: Trouble, batch_id: int) -> str:
-    """Key of the index of batches that a person should look at."""
-    return f"{trouble}#{batch_id % names.SHARDS}"
-
-
-def user_shard(user_key: str, shard: int) -> str:
-    """Key of the index by user key: many batches may have the same one, so it is spread over shards too.
+def sharded(value: str, batch_id: int) -> str:
+    """Key of an index of batches by a value: the value and a shard, so that no partition becomes hot.
 
     A user key has at most 1,024 bytes of UTF-8; a partition key of DynamoDB may have 2,048.
     """
-    return f"{user_key}#{shard}"
+    return f"{value}#{batch_id % names.SHARDS}"
 
 
 def encode(batch: Batch) -> dict[str, Any]:
     """Encode a batch as its row, with the keys of the indexes."""
     values = ((name, getattr(batch, name)) for name in _FIELDS)
     row = {
-        name: attribute(_TO_ROW.get(name, _unchanged)(value))
+        name: attribute(_in_row(name, value))
         for name, value in values
         if value is not None and value != ABSENT.get(name)
     }
     row |= {name: attribute(number) for name, number in sums_of(batch.totals).items() if number}
-    row[names.STATE_SHARD] = attribute(state_shard(batch.state, batch.batch_id))
+    row[names.STATE_SHARD] = attribute(sharded(batch.state, batch.batch_id))
     row[names.DUE_AT] = attribute(batch.look_at(batch.created_at))
     if batch.attention:
-        row[names.ATTENTION] = attribute(attention_shard(batch.attention, batch.batch_id))
+        row[names.ATTENTION] = attribute(sharded(batch.attention, batch.batch_id))
     if batch.user_key:
-        row[names.USER_SHARD] = attribute(user_shard(batch.user_key, batch.batch_id % names.SHARDS))
+        row[names.USER_SHARD] = attribute(sharded(batch.user_key, batch.batch_id))
     return row
 
 
@@ -143,23 +121,15 @@ def _value(name: str, typed: Item) -> Any:
             return int(value)
         case "B":
             return base64.b64decode(value) if isinstance(value, str) else bytes(value)
-        case "M":
-            texts = {key: text["S"] for key, text in value.items()}
-            return _FROM_MAP[name](texts) if name in _FROM_MAP else texts
         case "L":
             return [text["S"] for text in value]
-        case "S" if name in _ENUMS:
-            return _ENUMS[name](value)
-        case _:
-            return value
+        case "M":
+            value = {key: text["S"] for key, text in value.items()}
+    return _FROM_ROW[name](value) if name in _FROM_ROW else value
 
 
 def _tolerated(tolerance: Tolerance) -> dict[str, str]:
     return {name: str(value) for name, value in asdict(tolerance).items() if value is not None}
-
-
-def _unchanged(value: Value) -> Value:
-    return value
 
 
 _TO_ROW: Final[Mapping[str, Callable[[Any], Value]]] = {
@@ -171,9 +141,9 @@ _TO_ROW: Final[Mapping[str, Callable[[Any], Value]]] = {
 """How the fields are written whose form in a row is not that of their type."""
 
 
-def in_row(name: str, value: Any) -> Value:
+def _in_row(name: str, value: Any) -> Value:
     """A value of a field of a batch, as its row has it."""
-    return _TO_ROW.get(name, _unchanged)(value)
+    return _TO_ROW[name](value) if name in _TO_ROW else value
 
 
 def _tolerance(texts: Mapping[str, str]) -> Tolerance:
@@ -181,11 +151,21 @@ def _tolerance(texts: Mapping[str, str]) -> Tolerance:
     return Tolerance(**{name: kinds[name](text) for name, text in texts.items() if name in kinds})
 
 
-_FROM_MAP: Final[Mapping[str, Callable[[Mapping[str, str]], object]]] = {
+_FROM_ROW: Final[Mapping[str, Callable[[Any], object]]] = {
+    "state": State,
+    "mode": Mode,
+    "kind": Kind,
+    "on_deadline": OnDeadline,
+    "keep": Keep,
+    "on_failure": OnFailure,
+    "child_failures": ChildFailures,
+    "cause": Cause,
+    "attention": lambda shard: Trouble(shard.partition("#")[0]),
+    "milestones": lambda text: tuple(map(int, text.split())),
     "tolerated_failures": _tolerance,
     "totals_before": lambda texts: {name: int(number) for name, number in texts.items()},
 }
-"""How the fields are read that are maps in a row, and not maps of texts in a batch."""
+"""How the fields are read that are texts or maps in a row, and something else in a batch."""
 
 
 def word_id(key: WordKey) -> str:
@@ -256,3 +236,28 @@ def update_of(
         },
         "ExpressionAttributeValues": values,
     }
+
+
+def batch_key(batch_id: int) -> dict[str, Any]:
+    """Key of a batch's row."""
+    return {names.BATCH_ID: attribute(batch_id)}
+
+
+def change_of(table: str, batch_id: int, change: Change) -> dict[str, Any]:
+    """The parameters of UpdateItem, and of an Update in a transaction, for a change of a batch."""
+    sets = {name: value for place in change.sets.items() for name, value in _changed(batch_id, *place)}
+    adds = {**change.adds, **dict(zip(SUMS, change.sums, strict=False))}
+    return update_of(table, batch_key(batch_id), sets, change.when, adds=adds)
+
+
+def _changed(batch_id: int, name: str, value: Any) -> Iterable[tuple[str, Value | None]]:
+    """The attributes of a field, with their new values; None for one that goes."""
+    match name:
+        case "state":
+            return [(name, value), (names.STATE_SHARD, sharded(value, batch_id))]
+        case "attention":
+            return [(name, value and sharded(value, batch_id))]
+        case "totals":
+            return sums_of(value).items()
+        case _:
+            return [(name, _in_row(name, value))]

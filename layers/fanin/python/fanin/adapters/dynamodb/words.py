@@ -6,24 +6,13 @@ meets a cleared bit learns from the old row which bits remain to be cleared.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fanin import names
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import SUMS, Item, word_id, word_key
-from fanin.app.ports.words import (
-    Claimed,
-    Clear,
-    Cleared,
-    ItemClaim,
-    Outcome,
-    Tallied,
-    WordKey,
-    WordRow,
-    WordStore,
-    tallied,
-)
+from fanin.adapters.dynamodb.rows import SUMS, Item, attributes, word_id, word_key
+from fanin.app.ports import words as port
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable
 
@@ -35,7 +24,7 @@ _CARRIED: Final = "carried"
 """Attribute of a word above level 0, or of a batch with totals: how many bits came with a whole tally."""
 
 
-class DynamoWords(WordStore):
+class DynamoWords(port.WordStore):
     """A ``WordStore``.
 
     Args:
@@ -49,59 +38,52 @@ class DynamoWords(WordStore):
         self._connection = connection
         self._full = (tree or Tree()).full
 
-    def claim(self, claims: Sequence[ItemClaim]) -> list[Claimed]:
+    def claim(self, claims: Sequence[port.ItemClaim]) -> list[port.Claimed]:
         return self._connection.parallel.map(self._claim, claims)
 
-    def _claim(self, claim: ItemClaim) -> Claimed:
-        lease = _LEASE.format(claim.position)
+    def _claim(self, claim: port.ItemClaim) -> port.Claimed:
+        bit, lease = claim.position, _LEASE.format(claim.position)
         done, row = self._connection.update(
             {
                 "TableName": self._table,
-                "Key": {names.WORD_ID: {"S": word_id(claim.key)}},
+                "Key": _key(claim.key),
                 "UpdateExpression": f"SET {lease} = :until, expires_at = :ttl",
                 "ConditionExpression": "NOT contains(done, :bit)"
                 f" AND (attribute_not_exists({lease}) OR {lease} <= :now)",
-                "ExpressionAttributeValues": {
-                    ":bit": {"N": str(claim.position)},
-                    ":now": {"N": str(claim.now)},
-                    ":until": {"N": str(claim.until)},
-                    ":ttl": {"N": str(claim.expires_at)},
-                },
+                "ExpressionAttributeValues": attributes(
+                    {":bit": bit, ":now": claim.now, ":until": claim.until, ":ttl": claim.expires_at}
+                ),
             }
         )
         if done:
-            return Claimed(pending=True, until=claim.until, taken=True)
+            return port.Claimed(pending=True, until=claim.until, taken=True)
         held = row or {}
-        pending = str(claim.position) not in held.get(names.DONE, {}).get("NS", ())
-        return Claimed(pending, int(held[lease]["N"]) if pending else 0, taken=False)
+        pending = str(bit) not in held.get(names.DONE, {}).get("NS", ())
+        return port.Claimed(pending, int(held[lease]["N"]) if pending else 0, taken=False)
 
-    def clear(self, clears: Sequence[Clear]) -> list[Outcome]:
+    def clear(self, clears: Sequence[port.Clear]) -> list[port.Outcome]:
         return self._connection.parallel.attempt(self._clear, clears)
 
-    def _clear(self, clear: Clear) -> Cleared:
+    def _clear(self, clear: port.Clear) -> port.Cleared:
         mask = clear.mask
         while True:
             done, row = self._connection.update(self._request(clear, mask))
             word, tally = self._tallied(clear.key, row or {})
             if done:
-                return Cleared(word, mask, tally)
+                return port.Cleared(word, mask, tally)
             left = mask & word
             if not left:
-                return Cleared(word, 0, tally)
+                return port.Cleared(word, 0, tally)
             if left == mask:
                 raise ServiceUnavailable(
                     f"word {word_id(clear.key)} disagrees with its own set of cleared bits; verify the batch"
                 )
             mask = left
 
-    def _request(self, clear: Clear, mask: int) -> dict[str, Any]:
+    def _request(self, clear: port.Clear, mask: int) -> dict[str, Any]:
         bits = [str(position) for position in positions(mask)]
-        values: dict[str, Any] = {
-            ":full": {"N": str(self._full)},
-            ":mask": {"N": str(mask)},
-            ":ttl": {"N": str(clear.expires_at)},
-            ":bits": {"NS": bits},
-        }
+        values = attributes({":full": self._full, ":mask": mask, ":ttl": clear.expires_at})
+        values[":bits"] = {"NS": bits}
         untouched = "attribute_not_exists(word)"
         if mask == self._full:  # equivalent to the condition below, and a thirtieth of its length
             condition = f"{untouched} OR word = :full"
@@ -120,47 +102,42 @@ class DynamoWords(WordStore):
             values[f":{name}"] = {"N": str(number)}
         return {
             "TableName": self._table,
-            "Key": {names.WORD_ID: {"S": word_id(clear.key)}},
+            "Key": _key(clear.key),
             "UpdateExpression": f"{sets} {adds}",
             "ConditionExpression": condition,
             "ExpressionAttributeValues": values,
             "ReturnValues": "ALL_NEW",
         }
 
-    def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+    def read(self, keys: Collection[port.WordKey]) -> dict[port.WordKey, int]:
         return {key: int(row[names.WORD]["N"]) for key, row in self._read(keys, names.WORD)}
 
-    def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
+    def read_tallied(self, keys: Collection[port.WordKey]) -> dict[port.WordKey, port.Tallied]:
         found = self._read(keys, names.WORD, names.FAILED, _FAILURES, _CARRIED, *SUMS)
         return {key: self._tallied(key, row) for key, row in found}
 
-    def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
+    def read_failed(self, keys: Collection[port.WordKey]) -> dict[port.WordKey, int]:
         return {key: int(row[names.FAILED]["N"]) for key, row in self._read(keys, names.FAILED)}
 
-    def read_rows(self, keys: Collection[WordKey]) -> dict[WordKey, WordRow]:
-        wanted = [{names.WORD_ID: {"S": word_id(key)}} for key in dict.fromkeys(keys)]
-        rows = self._connection.read(self._table, wanted)
-        return {word_key(row[names.WORD_ID]["S"]): self._row(row) for row in rows}
+    def read_rows(self, keys: Collection[port.WordKey]) -> dict[port.WordKey, port.WordRow]:
+        rows = self._connection.read(self._table, list(map(_key, dict.fromkeys(keys))))
+        return {word_key(row[names.WORD_ID]["S"]): self._row(_numbers(row)) for row in rows}
 
-    def _row(self, row: Item) -> WordRow:
-        leases = {
-            at: int(row[name]["N"])
-            for at in range(self._full.bit_length())
-            if (name := _LEASE.format(at)) in row
-        }
-        word = int(row[names.WORD]["N"]) if names.WORD in row else self._full
-        return WordRow(word, int(row[names.FAILED]["N"]) if names.FAILED in row else 0, leases)
+    def _row(self, numbers: Mapping[str, int]) -> port.WordRow:
+        names_of_leases = {at: _LEASE.format(at) for at in range(self._full.bit_length())}
+        leases = {at: numbers[name] for at, name in names_of_leases.items() if name in numbers}
+        return port.WordRow(numbers.get(names.WORD, self._full), numbers.get(names.FAILED, 0), leases)
 
-    def _read(self, keys: Collection[WordKey], *attributes: str) -> Iterator[tuple[WordKey, Item]]:
+    def _read(self, keys: Collection[port.WordKey], *attributes: str) -> Iterator[tuple[port.WordKey, Item]]:
         """Read attributes of words; those without the first attribute are left out."""
-        wanted = [{names.WORD_ID: {"S": word_id(key)}} for key in dict.fromkeys(keys)]
+        wanted = list(map(_key, dict.fromkeys(keys)))
         for row in self._connection.read(self._table, wanted, [names.WORD_ID, *attributes]):
             if attributes[0] in row:
                 yield word_key(row[names.WORD_ID]["S"]), row
 
-    def _tallied(self, key: WordKey, row: Item) -> Tallied:
-        numbers = {name: int(value["N"]) for name, value in row.items() if "N" in value}
-        return tallied(
+    def _tallied(self, key: port.WordKey, row: Item) -> port.Tallied:
+        numbers = _numbers(row)
+        return port.tallied(
             key,
             numbers.get(names.WORD, self._full),
             full=self._full,
@@ -171,12 +148,18 @@ class DynamoWords(WordStore):
         )
 
 
-def _added(clear: Clear, mask: int) -> dict[str, int]:
+def _key(key: port.WordKey) -> dict[str, Any]:
+    return {names.WORD_ID: {"S": word_id(key)}}
+
+
+def _numbers(row: Item) -> dict[str, int]:
+    return {name: int(value["N"]) for name, value in row.items() if "N" in value}
+
+
+def _added(clear: port.Clear, mask: int) -> dict[str, int]:
     """What a write of some bits adds to the numbers of its word: attribute → number."""
     added: Counter[str] = Counter()
-    for at, below in clear.carried.items():
-        if not mask >> at & 1:
-            continue
+    for below in (below for at, below in clear.carried.items() if mask >> at & 1):
         if clear.key.level:
             added[_FAILURES] += below.failed
         added[_CARRIED] += below.whole

@@ -8,20 +8,10 @@ many separate reads or writes, and other threads may run in between.
 """
 
 from fanin.adapters.memory.accesses import Accesses, Delayed, LostAnswer, OnCall
-from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.parts import MemoryParts
-from fanin.adapters.memory.queues import MemoryChannels, MemoryInspection, MemoryQueues
-from fanin.adapters.memory.records import MemoryRecords
+from fanin.adapters.memory.queues import MemoryQueues
 from fanin.adapters.memory.words import MemoryWords
-from fanin.adapters.memory.world import (
-    Callback,
-    FixedClock,
-    Memory,
-    MemoryCallbacks,
-    MemoryRules,
-    MemoryTimers,
-    SeededRandom,
-)
+from fanin.adapters.memory.world import Callback, FixedClock, Memory, MemoryRules, MemoryTimers, SeededRandom
 
 __all__ = [
     "Accesses",
@@ -30,13 +20,8 @@ __all__ = [
     "FixedClock",
     "LostAnswer",
     "Memory",
-    "MemoryBatches",
-    "MemoryCallbacks",
-    "MemoryChannels",
-    "MemoryInspection",
     "MemoryParts",
     "MemoryQueues",
-    "MemoryRecords",
     "MemoryRules",
     "MemoryTimers",
     "MemoryWords",

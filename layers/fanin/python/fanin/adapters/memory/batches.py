@@ -1,8 +1,9 @@
 """Batch rows in a dict."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, Final, TypeAlias
 
 from fanin import names
 from fanin.adapters import cursors
@@ -16,7 +17,10 @@ from fanin.domain.batch import LIVE, Batch, State, Trouble
 from fanin.domain.changes import Change, allocation_of
 from fanin.errors import IdempotencyKeyReused
 
-T = TypeVar("T")
+Place: TypeAlias = tuple[Any, ...]
+"""Where a listing has a batch: what it is sorted by, and at the end the id of the batch."""
+_LAST: Final = math.inf
+"""Sorts behind all batch ids."""
 
 
 class MemoryBatches(BatchStore):
@@ -70,11 +74,10 @@ class MemoryBatches(BatchStore):
         return self._accesses.read("batches.child_of", lambda: self._children.get(item))
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
-        rows = {
-            batch_id: self._accesses.read("batches.read", lambda: self._rows.get(batch_id))  # noqa: B023
-            for batch_id in dict.fromkeys(batch_ids)
-        }
-        return {batch_id: row for batch_id, row in rows.items() if row is not None}
+        def read(batch_id: int) -> Batch | None:
+            return self._accesses.read("batches.read", lambda: self._rows.get(batch_id))
+
+        return {one: row for one in dict.fromkeys(batch_ids) if (row := read(one)) is not None}
 
     def apply(
         self, call: str, batch_id: int, change: Change, *, if_lost: str = ""
@@ -145,63 +148,60 @@ class MemoryBatches(BatchStore):
         shard, *place = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
         after = (shard, *self._place(*place)) if place else (shard,)
 
-        def query() -> list[tuple[int, ...]]:
-            places = (
-                (b % names.SHARDS, *self._place(self._due[b], b))
-                for b, row in self._rows.items()
-                if row.state is state
-            )
-            return sorted(place for place in places if place > after)
+        def places() -> list[Place]:
+            found = [batch_id for batch_id, row in self._rows.items() if row.state is state]
+            return [(one % names.SHARDS, *self._place(self._due[one], one)) for one in found]
 
-        found, rows = self._page("page", query, lambda place: place[-1], limit)
-        last = found[limit - 1] if len(found) > limit else None
-        more = None if last is None else cursors.encode(listing, last[0], last[1], last[3])
+        rows, last = self._page("page", places, after, limit)
+        more = cursors.encode(listing, last[0], last[1], last[3]) if last else None
         return BatchRows([row for row in rows if row.state is state], more)
 
     def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         listing = cursors.listing_of("batches of", user_key)
-        before = None if cursor is None else cursors.decode(listing, cursor, {1})[0]
+        after = () if cursor is None else (-cursors.decode(listing, cursor, {1})[0], _LAST)
 
-        def query() -> list[int]:
-            mine = (batch_id for batch_id, row in self._rows.items() if user_key and row.user_key == user_key)
-            return sorted((one for one in mine if before is None or one < before), reverse=True)
+        def places() -> list[Place]:
+            return [(-one, one) for one, row in self._rows.items() if user_key and row.user_key == user_key]
 
-        found, rows = self._page("page_of_user_key", query, lambda place: place, limit)
-        return BatchRows(rows, cursors.encode(listing, found[limit - 1]) if len(found) > limit else None)
+        rows, last = self._page("page_of_user_key", places, after, limit)
+        return BatchRows(rows, cursors.encode(listing, last[1]) if last else None)
 
     def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         listing = f"children of {batch_id}"
-        after = "" if cursor is None else str(cursors.decode(listing, cursor, {1})[0])
+        after = () if cursor is None else (str(cursors.decode(listing, cursor, {1})[0]), _LAST)
 
-        def query() -> list[tuple[str, int]]:
-            mine = [
-                (str(of.ordinal), child) for of, child in self._children.items() if of.batch_id == batch_id
-            ]
-            return sorted(one for one in mine if one[0] > after)
+        def places() -> list[Place]:
+            children = self._children.items()
+            return [(str(of.ordinal), child) for of, child in children if of.batch_id == batch_id]
 
-        found, rows = self._page("page_of_parent", query, lambda place: place[1], limit)
-        more = cursors.encode(listing, int(found[limit - 1][0])) if len(found) > limit else None
-        return BatchRows(rows, more)
+        rows, last = self._page("page_of_parent", places, after, limit)
+        return BatchRows(rows, cursors.encode(listing, int(last[0])) if last else None)
 
     def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         order = {trouble: place for place, trouble in enumerate(Trouble)}
-        after = () if cursor is None else cursors.decode("attention", cursor, {2})
+        after: Place = ()
+        if cursor is not None:
+            place, batch_id = cursors.decode("attention", cursor, {2})
+            after = (place, -batch_id, _LAST)
 
-        def query() -> list[tuple[int, int]]:
-            rows = list(self._rows.values())
-            found = [(order[row.attention], -row.batch_id) for row in rows if row.attention]
-            return sorted(place for place in found if not after or place > (after[0], -after[1]))
+        def places() -> list[Place]:
+            rows = self._rows.values()
+            return [(order[row.attention], -row.batch_id, row.batch_id) for row in rows if row.attention]
 
-        found, rows = self._page("page_of_flagged", query, lambda place: -place[1], limit)
-        last = found[limit - 1] if len(found) > limit else None
-        return BatchRows(rows, None if last is None else cursors.encode("attention", last[0], -last[1]))
+        rows, last = self._page("page_of_flagged", places, after, limit)
+        return BatchRows(rows, cursors.encode("attention", last[0], last[2]) if last else None)
 
     def _page(
-        self, call: str, query: Callable[[], list[T]], batch_id: Callable[[T], int], limit: int
-    ) -> tuple[list[T], list[Batch]]:
-        """All places that a listing finds, and the rows of a page of them."""
+        self, call: str, places: Callable[[], list[Place]], after: Place, limit: int
+    ) -> tuple[list[Batch], Place | None]:
+        """The rows of a page behind a place, and its last place if there are more."""
+
+        def query() -> list[Place]:
+            return sorted(place for place in places() if place > after)
+
         found = self._accesses.read(f"batches.{call}", query)
-        return found, list(self.read([batch_id(place) for place in found[:limit]]).values())
+        rows = self.read([place[-1] for place in found[:limit]])
+        return list(rows.values()), found[limit - 1] if len(found) > limit else None
 
     def count_flagged(self) -> Mapping[Trouble, tuple[int, bool]]:
         def count() -> Mapping[Trouble, int]:

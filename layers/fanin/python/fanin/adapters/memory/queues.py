@@ -109,9 +109,8 @@ class MemoryQueues:
             self._accesses.send("queues.remove", remove)
 
     def state(self, queue: str) -> QueueState:
-        return self._accesses.send(
-            "queues.state", lambda: QueueState(self.retention, self._queue(queue).counts()[1])
-        )
+        counts = self._accesses.send("queues.state", lambda: self._queue(queue).counts())
+        return QueueState(self.retention, counts[1])
 
     def _queue(self, url: str) -> Queue:
         """A queue, with what was sent to it."""

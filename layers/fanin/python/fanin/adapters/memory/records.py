@@ -31,10 +31,8 @@ class MemoryRecords(Records):
         self.changes: list[tuple[str, Record | None, Record | None]] = []
 
     def read_all(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], Record]:
-        rows = {
-            key: self._accesses.read(f"{self._table}.read", partial(self._get, *key))
-            for key in dict.fromkeys(keys)
-        }
+        call = f"{self._table}.read"
+        rows = {key: self._accesses.read(call, partial(self._get, *key)) for key in dict.fromkeys(keys)}
         return {key: row for key, row in rows.items() if row is not None}
 
     def page(
@@ -45,9 +43,8 @@ class MemoryRecords(Records):
         rows = self._accesses.read(f"{self._table}.page", lambda: dict(self._namespaces.get(namespace, {})))
         found = sorted(name for name in rows if name.startswith(prefix) and name > after)
         records = [rows[name] for name in found[:limit] if rows[name].lives(self._clock.now())]
-        return RecordPage(
-            records, cursors.encode_name(listing, found[limit - 1]) if len(found) > limit else None
-        )
+        more = cursors.encode(listing, found[limit - 1]) if len(found) > limit else None
+        return RecordPage(records, more)
 
     def put(
         self,

@@ -48,16 +48,9 @@ def logged(
         raise
     finally:
         if not harmless:
-            line = Action(
-                action=route.operation,
-                on={**path, **_query(route, event)},
-                caller=caller_of(event),
-                outcome=outcome,
-                at=context.get("timeEpoch") or 0,
-                result=result,
-                group=route.group,
-                request_id=context.get("requestId"),
-            )
+            on, at = {**path, **_query(route, event)}, context.get("timeEpoch") or 0
+            who, request_id = caller_of(event), context.get("requestId")
+            line = Action(route.operation, on, who, outcome, at, result, route.group, request_id)
             logger.info(MESSAGE, extra=log_fields(line))
 
 

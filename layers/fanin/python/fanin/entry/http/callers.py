@@ -26,8 +26,7 @@ def principal_of(event: APIGatewayProxyEventV2) -> Principal | None:
     if identity := iam.user_arn or iam.user_id or iam.caller_id:
         role = re.fullmatch(r"(arn:[^:]+:sts::[^:]*:assumed-role/.+)/[^/]+", identity)
         return Principal(bounded_name(identity), f"iam {role[1] if role else identity}")
-    subject = _claim(claims, "sub") or _claim(claims, "client_id")
-    if subject:
+    if subject := _claim(claims, "sub") or _claim(claims, "client_id"):
         return Principal(bounded_name(subject), f"jwt {_claim(claims, 'iss') or ''} {subject}")
     return None
 

@@ -96,17 +96,13 @@ class Call:
             name = match[1]
             return segment(name, given[name] if name in given else getattr(value, name))
 
-        kinds = {**route.required, **route.optional}
-        query = {
-            name: text
-            for name, kind in kinds.items()
-            if given.get(name) is not None
-            and not (
-                isinstance(given[name], bool | Enum)
-                and given[name] is self.signature.parameters[name].default
-            )
-            and (text := _text(name, kind.encode(given[name]))) is not None
-        }
+        query: dict[str, str] = {}
+        for name, kind in {**route.required, **route.optional}.items():
+            argument, known = given.get(name), self.signature.parameters[name]
+            by_default = isinstance(argument, bool | Enum) and argument is known.default
+            if argument is not None and not by_default and (encoded := kind.encode(argument)) is not None:
+                text = str(encoded).lower() if isinstance(encoded, bool) else str(encoded)
+                query[name] = limits.text(name, text, _LONGEST)
         return Asked(re.sub(r"\{(\w+)\}", part, route.path), query, body)
 
 
@@ -120,12 +116,6 @@ def segment(name: str, value: Any) -> str:
     if not text.strip(".") or {*"/?"} & {*text}:
         raise InvalidRequest(f"{name} must not have / or ?, nor only dots; it is {limits.shown(text)}")
     return quote(text, safe="")
-
-
-def _text(name: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    return limits.text(name, str(value).lower() if isinstance(value, bool) else str(value), _LONGEST)
 
 
 def _ordinal(text: str) -> int:

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain import limits
-from fanin.domain.access import AccessGroup
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
 from fanin.domain.marks import MAX_HEAVY, Count, Mark, Marked, Receipt
 from fanin.domain.paging import pages
-from fanin.domain.reports import Expired, merge_expired
-from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, reads
+from fanin.domain.reports import merge_expired
+from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, consumes, operates, produces, reads
 from fanin.errors import GONE, BatchClosed, OutcomeUnknown
 from fanin.wire import json_types as t
 from fanin.wire.shapes import plain
@@ -53,15 +52,9 @@ REMOVED: Final = plain("CarlyleRemoved", {"batchesRemoved": t.NATURAL, "itemsRem
 
 _EXACT: Final = f"{names.CARLYLE_ROOT}/exact"
 _ESTIMATED: Final = f"{names.CARLYLE_ROOT}/estimated"
-_SINCE: Final = {
-    "since": t.text(least=1).with_keywords(description="RFC 3339, or milliseconds since the epoch")
-}
+_TIME: Final = t.text(least=1).with_keywords(description="RFC 3339, or milliseconds since the epoch")
+_SINCE: Final = {"since": _TIME}
 _UUID: Final = {"batch_id": t.UUID}
-_ENDED_THEN_CLOSED: Final = (*(state for state in State if state.terminal), State.CLOSED)
-
-
-def _user_key(of: Batch | Receipt) -> str | None:
-    return of.user_key or None
 
 
 def _open(fanin: Fanin, request: HttpRequest, mode: Mode) -> Batch:
@@ -76,21 +69,18 @@ def _create_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
 
 def _get_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Read whether a batch is complete, and whether it is closed."""
-    batch = fanin.ledger.status(parse_batch_id(request.path["batch_id"])).batch
+    batch = fanin.ledger.status(request.batch_id).batch
     return {"batchId": batch.batch_id, **_standing(batch)}
 
 
 def _standing(batch: Batch) -> t.Json:
-    return {
-        "isComplete": batch.state is State.COMPLETE,
-        "isClosed": batch.state is not State.OPEN,
-        "userKey": _user_key(batch),
-    }
+    complete, closed = batch.state is State.COMPLETE, batch.state is not State.OPEN
+    return {"isComplete": complete, "isClosed": closed, "userKey": batch.user_key or None}
 
 
 def _close_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Close a batch: it completes when its last item is done."""
-    batch = fanin.ledger.close(parse_batch_id(request.path["batch_id"]))
+    batch = fanin.ledger.close(request.batch_id)
     return {"isComplete": batch.state is State.COMPLETE}
 
 
@@ -104,7 +94,7 @@ def _ack_exact(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Acknowledge items. The answer names the batches that are complete."""
     marked = _mark(fanin, request.body["batchItemIds"])
     complete = [receipt for receipt in marked.whole() if receipt.complete]
-    return {"batchCompletions": [{"batchId": r.batch_id, "userKey": _user_key(r)} for r in complete]}
+    return {"batchCompletions": [{"batchId": r.batch_id, "userKey": r.user_key or None} for r in complete]}
 
 
 def _mark(fanin: Fanin, marks: Sequence[Mark]) -> Marked:
@@ -117,32 +107,26 @@ def _mark(fanin: Fanin, marks: Sequence[Mark]) -> Marked:
 
 def _delete_open(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Orphan open batches without activity since then."""
-    return _removed(_expire(fanin, State.OPEN, _since(request)))
+    return _expire(fanin, request, State.OPEN)
 
 
 def _delete_closed(fanin: Fanin, request: HttpRequest) -> t.Json:
     """Remove batches that are not open, or orphan them, if they had no activity since then."""
-    since = _since(request)
     # Ended batches first, so that those which this call ends are left for the next one to remove.
-    return _removed(merge_expired(_expire(fanin, state, since) for state in _ENDED_THEN_CLOSED))
+    return _expire(fanin, request, *(state for state in State if state.terminal), State.CLOSED)
 
 
-def _expire(fanin: Fanin, state: State, since: int) -> Expired:
+def _expire(fanin: Fanin, request: HttpRequest, *states: State) -> t.Json:
     """All pages, since this API has no cursor."""
-    return merge_expired(pages(fanin.ledger.expire, state, idle_since=since))
-
-
-def _removed(expired: Expired) -> t.Json:
+    text: str = request.query["since"]
+    since = int(text) if re.fullmatch("[0-9]{1,15}", text) else t.decode_time(text)
+    found = (page for state in states for page in pages(fanin.ledger.expire, state, idle_since=since))
+    expired = merge_expired(found)
     return {"batchesRemoved": expired.batches, "itemsRemoved": expired.items}
 
 
 def _counts(answer: t.Json) -> Result:
     return {"batches": answer["batchesRemoved"], "items": answer["itemsRemoved"]}
-
-
-def _since(request: HttpRequest) -> int:
-    since: str = request.query["since"]
-    return int(since) if re.fullmatch("[0-9]{1,15}", since) else t.decode_time(since)
 
 
 def _create_estimated(fanin: Fanin, request: HttpRequest) -> t.Json:
@@ -187,7 +171,7 @@ def _delete_estimated(fanin: Fanin, request: HttpRequest) -> None:
 
 
 def _completion(of: Batch | Receipt, *, complete: bool) -> t.Json:
-    return {"batchId": batch_uuid(of.batch_id), "userKey": _user_key(of), "isComplete": complete}
+    return {"batchId": batch_uuid(of.batch_id), "userKey": of.user_key or None, "isComplete": complete}
 
 
 def _closed(answer: t.Json) -> Result:
@@ -200,66 +184,46 @@ def _uuid(request: HttpRequest) -> int:
 
 # fmt: off
 ROUTES: Final = (
-    HttpRoute(
-        "POST", _EXACT, "carlyleCreateExact", _create_exact, CREATED, body=CREATE, slash=True,
-        group=AccessGroup.PRODUCE,
-    ),
+    produces("POST", _EXACT, "carlyleCreateExact", _create_exact, CREATED, body=CREATE, slash=True),
     reads(f"{_EXACT}/{{batch_id}}", "carlyleGetExact", _get_exact, BATCH),
-    HttpRoute(
+    produces(
         "POST", f"{_EXACT}/close/{{batch_id}}", "carlyleCloseExact", _close_exact, CLOSED,
         action=LoggedAction(_closed),
-        group=AccessGroup.PRODUCE,
     ),
-    HttpRoute(
-        "POST", f"{_EXACT}/items", "carlyleAddExact", _add_exact, GROUPS,
-        body=ITEMS, errors=(*GONE, BatchClosed),
-        group=AccessGroup.PRODUCE,
+    produces(
+        "POST", f"{_EXACT}/items", "carlyleAddExact", _add_exact, GROUPS, body=ITEMS,
+        errors=(*GONE, BatchClosed),
     ),
-    HttpRoute(
-        "POST", f"{_EXACT}/items/ack", "carlyleAckExact", _ack_exact,
-        COMPLETIONS, body=ACKS, errors=GONE,
-        group=AccessGroup.CONSUME,
+    consumes(
+        "POST", f"{_EXACT}/items/ack", "carlyleAckExact", _ack_exact, COMPLETIONS, body=ACKS, errors=GONE,
     ),
     HttpRoute(
         "DELETE", f"{_EXACT}/open", "carlyleDeleteOpen", _delete_open, REMOVED, required=_SINCE,
         action=LoggedAction(_counts),
-        group=AccessGroup.ADMINISTER,
     ),
     HttpRoute(
         "DELETE", f"{_EXACT}/closed", "carlyleDeleteClosed", _delete_closed, REMOVED, required=_SINCE,
         action=LoggedAction(_counts),
-        group=AccessGroup.ADMINISTER,
     ),
-    HttpRoute(
-        "POST", _ESTIMATED, "carlyleCreateEstimated", _create_estimated,
-        ESTIMATED_CREATED, body=CREATE, slash=True,
-        group=AccessGroup.PRODUCE,
+    produces(
+        "POST", _ESTIMATED, "carlyleCreateEstimated", _create_estimated, ESTIMATED_CREATED, body=CREATE,
+        slash=True,
     ),
-    reads(
-        f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", _get_estimated,
-        ESTIMATED_BATCH, named=_UUID,
+    reads(f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", _get_estimated, ESTIMATED_BATCH, named=_UUID),
+    operates(
+        "DELETE", f"{_ESTIMATED}/{{batch_id}}", "carlyleDeleteEstimated", _delete_estimated, None, 204,
+        named=_UUID, action=LoggedAction(),
     ),
-    HttpRoute(
-        "DELETE", f"{_ESTIMATED}/{{batch_id}}", "carlyleDeleteEstimated",
-        _delete_estimated, None, 204, named=_UUID,
-        action=LoggedAction(),
-        group=AccessGroup.OPERATE,
+    produces(
+        "POST", f"{_ESTIMATED}/{{batch_id}}/close", "carlyleCloseEstimated", _close_estimated, COMPLETION,
+        named=_UUID, action=LoggedAction(_closed),
     ),
-    HttpRoute(
-        "POST", f"{_ESTIMATED}/{{batch_id}}/close", "carlyleCloseEstimated",
-        _close_estimated, COMPLETION, named=_UUID,
-        action=LoggedAction(_closed),
-        group=AccessGroup.PRODUCE,
-    ),
-    HttpRoute(
+    produces(
         "POST", f"{_ESTIMATED}/{{batch_id}}/incr", "carlyleIncrement", _increment, None, 204,
         required={"by": t.whole(1, MAX_COUNT)}, named=_UUID, errors=(BatchClosed,),
-        group=AccessGroup.PRODUCE,
     ),
-    HttpRoute(
-        "POST", f"{_ESTIMATED}/decr", "carlyleDecrement", _decrement,
-        RESULTS, body=DECREMENTS, errors=GONE,
-        group=AccessGroup.CONSUME,
+    consumes(
+        "POST", f"{_ESTIMATED}/decr", "carlyleDecrement", _decrement, RESULTS, body=DECREMENTS, errors=GONE,
     ),
 )
 # fmt: on

@@ -73,9 +73,8 @@ class Decoder:
         """
         route = self._route
         kinds = {**route.required, **route.optional}
-        query = {
-            name: _typed(kinds.get(name), value) for name, value in event.query_string_parameters.items()
-        }
+        asked = event.query_string_parameters.items()
+        query = {name: _typed(kinds.get(name), value) for name, value in asked}
         self._check_query(query)
         sent = {name.lower(): value for name, value in event.headers.items()}
         headers = {name: sent[name.lower()] for name in route.headers if name.lower() in sent}

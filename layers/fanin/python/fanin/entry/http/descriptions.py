@@ -28,10 +28,6 @@ TAG_OF: Final = {
     "routes": "routing",
     "events": "routing",
     "openapi.json": "document",
-}
-"""First part of a path below the root → tag, if that has another name."""
-
-TAG_BELOW_BATCH: Final = {
     "failures": "failures",
     "errors": "failures",
     "release": "failures",
@@ -41,7 +37,8 @@ TAG_BELOW_BATCH: Final = {
     "diagnosis": "diagnosis",
     "sent": "diagnosis",
 }
-"""What follows the id of a batch in a path → tag, if it is not that of batches."""
+"""First part of a path below the root, or what follows the id of a batch there → tag, if it is another."""
+
 PARAMETERS: Final = {
     "batch_id": "The batch.",
     "frame_id": "The frame.",

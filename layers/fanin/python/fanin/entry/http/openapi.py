@@ -88,10 +88,8 @@ def _operation(route: HttpRoute, schemas: Schemas) -> dict[str, Any]:
         | {str(status): {"$ref": f"#/components/responses/{status}"} for status in _statuses(route)},
     }
     if route.body:
-        operation["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": route.body.schema}},
-        }
+        content = {"application/json": {"schema": route.body.schema}}
+        operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 
@@ -134,28 +132,20 @@ def _success(route: HttpRoute, schemas: Schemas) -> Mapping[str, Any]:
     return answer
 
 
+def _header(description: str, kind: str = "string", **more: Any) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": kind, **more}}
+
+
 _BUSY: Final = (429, 503)
-_RETRY_AFTER: Final = {
-    "Retry-After": {"description": "seconds; not from API Gateway", "schema": {"type": "integer"}}
-}
+_RETRY_AFTER: Final = {"Retry-After": _header("seconds; not from API Gateway", "integer")}
 _FULL: Final = 429
-_RATE_LIMIT: Final = {
-    "RateLimit": {
-        "description": "no room: the limit, r=0, and in t the seconds of Retry-After; not from API Gateway",
-        "schema": {"type": "string"},
-    }
-}
-_LOCATION: Final = {
-    "description": "path of what was made, or of what it was added to",
-    "schema": {"type": "string", "format": "uri-reference"},
-}
-_REPLAYED: Final = {
-    "description": "true if the key was used before, so that nothing was opened; else left out",
-    "schema": {"type": "string", "enum": ["true"]},
-}
-_CORRELATION: Final = {
-    names.CORRELATION_HEADER: {"description": "as sent, else the request's id", "schema": {"type": "string"}}
-}
+_NO_ROOM: Final = "no room: the limit, r=0, and in t the seconds of Retry-After; not from API Gateway"
+_RATE_LIMIT: Final = {"RateLimit": _header(_NO_ROOM)}
+_LOCATION: Final = _header("path of what was made, or of what it was added to", format="uri-reference")
+_REPLAYED: Final = _header(
+    "true if the key was used before, so that nothing was opened; else left out", enum=["true"]
+)
+_CORRELATION: Final = {names.CORRELATION_HEADER: _header("as sent, else the request's id")}
 _CORRELATION_ID: Final[JsonType[str]] = TEXT.with_keywords(
     description="goes to the logs, if it is at most 128 visible ASCII characters; else it is ignored"
 )
@@ -165,11 +155,9 @@ def _tag(path: str) -> str:
     """The group of a path."""
     if path.startswith(names.CARLYLE_ROOT):
         return "carlyle"
-    first, _, below = path.removeprefix(names.API_ROOT).strip("/").partition("/")
-    _, _, of_batch = below.partition("/")
-    if first == "batches" and (tag := descriptions.TAG_BELOW_BATCH.get(of_batch.partition("/")[0])):
-        return tag
-    return descriptions.TAG_OF.get(first, first)
+    first, *below = path.removeprefix(names.API_ROOT).strip("/").split("/")
+    part = below[1] if first == "batches" and below[1:] else first
+    return descriptions.TAG_OF.get(part, first)
 
 
 def _problem(status: int, schemas: Schemas) -> dict[str, Any]:

@@ -23,16 +23,9 @@ def of(error: FaninError, request_id: str) -> Response[str]:
     retry_after = error.retry_after
     if retry_after is None and error.retryable:
         retry_after = _RETRY_AFTER
-    return problem(
-        STATUS[type(error)], error.code, str(error), request_id, retry_after=retry_after, more=_members(error)
-    )
-
-
-def _members(error: FaninError) -> Json | None:
-    """What a client needs of an error besides its text."""
-    if isinstance(error, ItemHasChild):
-        return {"child": error.child}
-    return None
+    more = {"child": error.child} if isinstance(error, ItemHasChild) else None
+    status = STATUS[type(error)]
+    return problem(status, error.code, str(error), request_id, retry_after=retry_after, more=more)
 
 
 def problem(

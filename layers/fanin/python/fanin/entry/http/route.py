@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fanin import names
@@ -168,11 +169,11 @@ class HttpRoute(NamedTuple):
         return any(re.fullmatch(re.sub(r"\{\w+\}", "[^/\n]+", one), path) for one in self.paths)
 
 
-def reads(
-    path: str, operation: str, act: Callable[[Fanin, HttpRequest], Any], answer: Shape[Any], **more: Any
-) -> HttpRoute:
-    """A route that only reads, and is open to whoever may read."""
-    return HttpRoute("GET", path, operation, act, answer, group=AccessGroup.READ, **more)
+# Routes that those may call who may read, produce, consume or operate.
+reads = partial(HttpRoute, "GET", group=AccessGroup.READ)
+produces = partial(HttpRoute, group=AccessGroup.PRODUCE)
+consumes = partial(HttpRoute, group=AccessGroup.CONSUME)
+operates = partial(HttpRoute, group=AccessGroup.OPERATE)
 
 
 CURSOR: Final = text(least=1).with_keywords(description="of the page before; without one, the first page")

@@ -18,8 +18,18 @@ from fanin.wire.shapes import REFERENCE, SHAPES, Shape
 _BATCH: Final = 243988644675881
 _GROUP: Final = "00000000-0000-8000-820a-7e5724b523c0"
 _ITEM: Final = f"{_BATCH}:{_GROUP}:0"
+_BEYOND: Final = f"{_BATCH}:{_GROUP}:2"
 _QUEUE: Final = "https://sqs.eu-west-1.amazonaws.com/123456789012/rows"
 _CARLYLE: Final = "00000000-0000-8000-8000-dde83cc8b529"
+_MARKS: Final = [
+    _ITEM,
+    {"item": f"{_BATCH}:{_GROUP}:1", "totals": {"rows": 812}},
+    {"failed": _BEYOND, "reason": "no price"},
+]
+_ITEMS: Final = {"first": 2, "failed": 0, "duplicates": [], "ranged": 0, "late": 0, "held": 0}
+_RECEIPT: Final = {"batch_id": _BATCH, "user_key": "catalog-42", "state": "open", "complete": False, **_ITEMS}
+_DETAIL: Final = f"item id '{_BEYOND}' is beyond its group"
+_REFUSED: Final = {"place": 2, "code": "invalid-item-id", "detail": _DETAIL}
 
 EXAMPLES: Final[dict[str, Any]] = {
     "ChangeLimits": {"deadline": "2026-11-21T20:00:00Z", "tolerated_failures": {"count": 100}},
@@ -27,38 +37,8 @@ EXAMPLES: Final[dict[str, Any]] = {
     "AddItems": {"count": 3},
     "AddKeys": {"keys": [{"key": "/a", "payload": "51f0c1d2"}, {"key": "/b"}]},
     "Group": {"batch_id": _BATCH, "id": _GROUP, "upto": 3, "again": False, "sent": False},
-    "MarkItems": {
-        "marks": [
-            _ITEM,
-            {"item": f"{_BATCH}:{_GROUP}:1", "totals": {"rows": 812}},
-            {"failed": f"{_BATCH}:{_GROUP}:2", "reason": "no price"},
-        ]
-    },
-    "Marked": {
-        "batches": [
-            {
-                "batch_id": _BATCH,
-                "user_key": "catalog-42",
-                "state": "open",
-                "complete": False,
-                "first": 2,
-                "failed": 0,
-                "duplicates": [],
-                "ranged": 0,
-                "late": 0,
-                "held": 0,
-            }
-        ],
-        "refused": [
-            {
-                "place": 2,
-                "code": "invalid-item-id",
-                "detail": f"item id '{_BATCH}:{_GROUP}:2' is beyond its group",
-            }
-        ],
-        "left": [],
-        "unknown": [],
-    },
+    "MarkItems": {"marks": _MARKS},
+    "Marked": {"batches": [_RECEIPT], "refused": [_REFUSED], "left": [], "unknown": []},
     "Missing": {"ranges": [{"group": f"{_BATCH}:{_GROUP}", "from": 0, "to": 3}], "cursor": None},
     "Expired": {"batches": 2, "items": 4_000, "cursor": None},
     "Selection": {"errors": ["no price"], "ranges": [{"from": 0, "to": 1_000}]},
@@ -150,39 +130,32 @@ class Schemas:
 
     def components(self) -> dict[str, Schema]:
         """The definition of each component by its name in the document."""
-        asked = {name: self._schemas[name] for name in self._schemas if name in self._asked}
+        asked = {name: self._schemas[name] for name in self._asked}
         answered = {
-            self._name_in_answers(name): self._open(self._schemas[name])
-            for name in self._schemas
-            if name in self._answered
+            self._name_in_answers(name): self._as_answered(self._schemas[name]) for name in self._answered
         }
         return dict(sorted((asked | answered).items()))
 
     def of_answer(self, shape: Shape[Any]) -> Schema:
         """The schema of an answer's body."""
-        found: Schema = self._renamed(shape.schema)
+        found: Schema = self._as_answered(shape.schema)
         return found
 
     def _name_in_answers(self, name: str) -> str:
         return name + _ANSWERED if name in self._asked else name
 
-    def _open(self, definition: Schema) -> Schema:
-        """A definition for answers, which does not exclude further fields."""
-        found: Schema = self._renamed(deepcopy(definition))
-        for schema in _objects(found):
-            if schema.get("additionalProperties") is False:
-                del schema["additionalProperties"]
-        return found
-
-    def _renamed(self, schema: Any) -> Any:
+    def _as_answered(self, schema: Any) -> Any:
+        """A schema that refers to those of answers, and does not exclude further fields."""
         if isinstance(schema, list):
-            return [self._renamed(one) for one in schema]
+            return [self._as_answered(one) for one in schema]
         if not isinstance(schema, dict):
             return schema
-        renamed = {name: self._renamed(value) for name, value in schema.items()}
-        if isinstance(reference := schema.get("$ref"), str):
-            renamed["$ref"] = REFERENCE + self._name_in_answers(reference.removeprefix(REFERENCE))
-        return renamed
+        found = {name: self._as_answered(value) for name, value in schema.items()}
+        if found.get("additionalProperties") is False:
+            del found["additionalProperties"]
+        if isinstance(reference := found.get("$ref"), str):
+            found["$ref"] = REFERENCE + self._name_in_answers(reference.removeprefix(REFERENCE))
+        return found
 
 
 def _with_words(shape: Shape[Any]) -> Schema:
@@ -193,14 +166,9 @@ def _with_words(shape: Shape[Any]) -> Schema:
     words = described(shape.stands_for)
     for name, schema in fields.items():
         owners = (shape.component, *(one.__name__ for one in shape.stands_for))
-        own = (descriptions.FIELDS.get(f"{owner}.{name}") for owner in owners)
-        text = (
-            next(filter(None, own), None)
-            or schema.get("description")
-            or words.get(name)
-            or descriptions.FIELDS.get(name)
-        )
-        if text:
+        own = [descriptions.FIELDS.get(f"{owner}.{name}") for owner in owners]
+        texts = (*own, schema.get("description"), words.get(name), descriptions.FIELDS.get(name))
+        if text := next(filter(None, texts), None):
             schema["description"] = text[:1].upper() + text[1:]
     if shape.stands_for:
         definition["description"] = summary(shape.stands_for[0])
@@ -222,15 +190,9 @@ def _reached(shapes: Iterable[Shape[Any]]) -> set[str]:
 
 
 def _references(schema: Any) -> Iterator[str]:
-    for one in _objects(schema):
-        if isinstance(reference := one.get("$ref"), str):
-            yield reference.removeprefix(REFERENCE)
-
-
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """All objects within a schema, itself included."""
-    if isinstance(value, dict):
-        yield value
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    """Names of the components that a schema refers to."""
+    if isinstance(schema, dict) and isinstance(reference := schema.get("$ref"), str):
+        yield reference.removeprefix(REFERENCE)
+    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
     for one in inner:
-        yield from _objects(one)
+        yield from _references(one)

@@ -1,6 +1,5 @@
 """The route table: the only list of what the API has."""
 
-from functools import cache
 from typing import Final
 
 from fanin import names
@@ -31,11 +30,9 @@ ROUTES: Final[tuple[HttpRoute, ...]] = (
 )
 
 
-@cache
-def _by_operation() -> dict[str, HttpRoute]:
-    return {route.operation: route for route in ROUTES}
+_BY_OPERATION: Final = {route.operation: route for route in ROUTES}
 
 
 def route_of(operation: str) -> HttpRoute:
     """The route of an operation, by its id."""
-    return _by_operation()[operation]
+    return _BY_OPERATION[operation]

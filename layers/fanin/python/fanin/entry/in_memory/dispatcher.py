@@ -140,18 +140,16 @@ class Dispatcher:
         """
         if not self._lock.acquire(blocking=False):
             return None
-        running = self._running
         try:
             self._run()
             return min((at for source in self._sources if (at := source.due()) is not None), default=None)
         finally:
-            self._running = running
             self._lock.release()
 
     def _run(self) -> None:
-        self._running = True
+        before, self._running = self._running, True
         try:
             while any(source.run() for source in self._sources):
                 pass
         finally:
-            self._running = False
+            self._running = before

@@ -40,44 +40,43 @@ class LambdaContext:
         return 900_000
 
 
+@dataclass
 class EventSource:
     """Hands the messages of a queue to a function, ten at a time, and removes those that it handled.
 
     Messages that the function reports, or all if it raises or its answer is malformed, come again when the
     queue's visibility timeout is over.
 
-    Args:
+    Attributes:
         store: has the queue.
         url: of the queue, which may be deleted and made again.
         handler: the function.
         most: messages of one call.
     """
 
-    def __init__(self, store: QueueStore, url: str, handler: LambdaHandler, *, most: int = MOST) -> None:
-        self._store = store
-        self._url = url
-        self._handler = handler
-        self._most = most
-        self._calls = 0
+    store: QueueStore
+    url: str
+    handler: LambdaHandler
+    most: int = MOST
+    _calls: int = 0
 
     def due(self) -> int | None:
-        with self._store.lock:
-            queue = self._store.find(self._url)
+        with self.store.lock:
+            queue = self.store.find(self.url)
             return queue.next_visible() if queue else None
 
     def run(self) -> bool:
-        with self._store.lock:
-            queue = self._store.find(self._url)
-            due = queue.next_visible() if queue else None
+        with self.store.lock:
+            queue, due = self.store.find(self.url), self.due()
             if queue is None or due is None or due > queue.clock.now():
                 return False
             # Hidden for at least a second: with a timeout of 0, a message that always fails would loop.
-            messages = queue.receive(self._most, max(1, queue.seconds("VisibilityTimeout")))
+            messages = queue.receive(self.most, max(1, queue.seconds("VisibilityTimeout")))
         if not messages:
             return True  # the messages were received too often, and moved to the dead-letter queue
         handles = {message.message_id: message.handle for message in messages}
         again = self._invoke(queue, messages)
-        with self._store.lock:
+        with self.store.lock:
             for message_id in handles.keys() - again:
                 queue.remove(handles[message_id])
         return True
@@ -88,7 +87,7 @@ class EventSource:
         context = LambdaContext(f"consumer of {queue.name}", f"{queue.name}-{self._calls}")
         ids = {message.message_id for message in messages}
         try:
-            answer = self._handler({"Records": [record(queue, message) for message in messages]}, context)
+            answer = self.handler({"Records": [record(queue, message) for message in messages]}, context)
         except Exception:
             logger.warning("%s failed: its messages come again", context.function_name, exc_info=True)
             return ids
@@ -98,9 +97,7 @@ class EventSource:
         except (KeyError, TypeError):
             logger.warning("%s gave a malformed answer: its messages come again", context.function_name)
             return ids
-        if failed - ids:
-            return ids  # as Lambda does when a function reports an unknown id
-        return failed
+        return ids if failed - ids else failed  # as Lambda does when a function reports an unknown id
 
 
 def record(queue: Queue, held: MessageInFlight) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fanin.app.diagnosis.last_attempts import last_attempts
@@ -30,36 +30,29 @@ PAUSES_IN_MEMORY: Final = replace(TARGETS, fraction=lambda: 1.0)
 """The longest pauses, so that a test runs the same way each time."""
 
 
+@dataclass
 class Functions:
     """The functions. They have services of their own: their caches are not those of the callers.
 
-    Args:
+    Attributes:
         ports: the stores and the rest of the world.
         dead: collects messages of unknown items.
         give_up: gets the body of a message of the ack queue that is refused.
         put_back: gets the body of a new message for the ack queue, with the marks that are left of another.
         postpone: lets a message come again after so many seconds.
-
-    Attributes:
         services: the use cases.
         registered: whether there ever was a registration, so that the registrar has work.
     """
 
-    def __init__(
-        self,
-        ports: Ports,
-        dead: list[Dead],
-        give_up: Callable[[str], object],
-        put_back: Callable[[str], object],
-        postpone: Callable[[QueueRecord, int], object],
-    ) -> None:
-        self.registered = False
-        self.services = Services(ports)
-        self._ports = ports
-        self._dead = dead
-        self._give_up = give_up
-        self._put_back = put_back
-        self._postpone = postpone
+    ports: Ports
+    dead: list[Dead]
+    give_up: Callable[[str], object]
+    put_back: Callable[[str], object]
+    postpone: Callable[[QueueRecord, int], object]
+    registered: bool = False
+
+    def __post_init__(self) -> None:
+        self.services = Services(self.ports)
 
     def notifier(self, change: tuple[Batch | None, Batch], *, again: bool = False) -> None:
         """Tell of a batch, or announce its end, as a change of its row wants; forget one that was removed."""
@@ -69,7 +62,7 @@ class Functions:
         elif old and new.told_since(old) and not new.state.terminal:
             self.services.ledger.tell(old, new, again=again)
         elif old and new.expires_at < old.expires_at:
-            forget(self._ports, new)
+            forget(self.ports, new)
 
     def settler(self, finished: WordKey) -> None:
         """Settle a finished word again."""
@@ -92,23 +85,23 @@ class Functions:
 
     def registrar(self) -> None:
         """Drop registrations whose lease is over or whose queue is gone."""
-        Registrar(self._ports).sweep()
+        Registrar(self.ports).sweep()
 
     def acks(self, event: QueueRecord, _context: object) -> dict[str, Any]:
         """Mark what messages of the ack queue name; refused marks go to the dead-letter queue at once."""
         handled = acknowledge(event["Records"], self.services.ledger)
         for message, _ in (*handled.poison, *handled.refused):
-            self._give_up(message["body"])
-            self._dead.append(Dead("acks", message))
+            self.give_up(message["body"])
+            self.dead.append(Dead("acks", message))
         for rest, _ in handled.rests:
-            self._put_back(rest["body"])
+            self.put_back(rest["body"])
         return partial_batch_response(message["messageId"] for message, _ in handled.again)
 
     def buffer_dead_letters(self, message: QueueRecord) -> None:
         """Fail the item of a buffer's dead message, which frees its slot, and keep the message."""
         self.dead_letters(message, kept=False)
-        if not any(dead.what is message for dead in self._dead):
-            self._dead.append(Dead("dead_letters", message))
+        if not any(dead.what is message for dead in self.dead):
+            self.dead.append(Dead("dead_letters", message))
 
     def dead_letters(self, message: QueueRecord, *, kept: bool = True) -> None:
         """Fail the item of a dead message, and keep the message with its batch.
@@ -116,11 +109,11 @@ class Functions:
         If it has no valid item, it is among the dead messages of the service.
         """
         item = message["messageAttributes"].get(ITEM_ATTRIBUTE, {}).get("stringValue") or ""
-        last = last_attempts(self._ports, [item]).get(item)
+        last = last_attempts(self.ports, [item]).get(item)
         try:
             self.services.ledger.mark([dead_failure(message, item, "", last, kept=kept)]).whole()
         except REFUSALS:
-            self._dead.append(Dead("dead_letters", message))
+            self.dead.append(Dead("dead_letters", message))
 
     def scatter(self, message: QueueRecord) -> None:
         """Do a job of the worker that sends the messages of scatters."""
@@ -133,7 +126,7 @@ class Functions:
     def redriver(self, message: QueueRecord) -> None:
         """Go on with a redrive."""
         job = json.loads(message["body"])
-        until = self._ports.clock.now() + WORK_MS
+        until = self.ports.clock.now() + WORK_MS
         self.services.redrives.work(job["batch_id"], job["redrive"], job["owner"], until=until)
 
     def targets(self, message: QueueRecord) -> None:
@@ -144,17 +137,15 @@ class Functions:
         """
         job = TargetJob.decode(json.loads(message["body"]))
         try:
-            outcome = deliver(self._ports, job)
+            outcome = deliver(self.ports, job)
+            if outcome is JobOutcome.AGAIN:
+                said = f"target {job.number} of batch {job.batch_id} was not told; it comes again"
+                raise ServiceUnavailable(said)
         except FaninError:
-            self._postpone(message, pause(message, PAUSES_IN_MEMORY))
+            self.postpone(message, pause(message, PAUSES_IN_MEMORY))
             raise
         if outcome is JobOutcome.PARKED:
-            self._dead.append(Dead("targets", (job.batch_id, job.number)))
-        if outcome is JobOutcome.AGAIN:
-            self._postpone(message, pause(message, PAUSES_IN_MEMORY))
-            raise ServiceUnavailable(
-                f"target {job.number} of batch {job.batch_id} was not told; it comes again"
-            )
+            self.dead.append(Dead("targets", (job.batch_id, job.number)))
 
     def replies(self, message: QueueRecord) -> None:
         """Take the replies of a message."""

@@ -1,7 +1,5 @@
 """The service at work in one process: its stores and queues, and the functions that they trigger."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,6 +13,7 @@ from fanin.adapters.memory import Memory, OnCall
 from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
 from fanin.adapters.queues import SqsQueues
+from fanin.app.api import Fanin
 from fanin.app.ports import Ports
 from fanin.app.ports.system import Random
 from fanin.app.services import Services
@@ -75,21 +74,19 @@ class Runtime:
         self._dispatcher = Dispatcher(clock)
         self.clock = ServiceClock(clock, self._dispatcher.wait)
         self.sqs = cast("SQSClient", self._dispatcher.after_each_call(self._client()))
-        self.ack_queue_url = self._own_queue("fanin-acks", ACK_TRIES)
-        jobs, replies, redrives = (
-            self._own_queue(f"fanin-{name}", TRIES) for name in ("jobs", "replies", "redrives")
-        )
-        targets = self._own_queue("fanin-targets", TARGET_TRIES)
+        self.ack_queue_url = self._own_queue("acks", ACK_TRIES)
+        tries = {"jobs": TRIES, "replies": TRIES, "redrives": TRIES, "targets": TARGET_TRIES}
+        urls = {name: self._own_queue(name, number) for name, number in tries.items()}
         buffers_dead = self.queues.create(f"fanin-buffers{DEAD_LETTERS}", {}, {})
-        ports = self._ports(jobs, replies, redrives=redrives, targets=targets, buffers_dead=buffers_dead.arn)
+        ports = self._ports(urls, buffers_dead.arn)
         functions = Functions(ports, self.dead, self._bury_ack, self._put_back_ack, self._postpone)
         self.bus = Bus(self.memory.rules, functions.services, self.dead)
         self._add_streams(functions, clock)
         self.consume(self.ack_queue_url, functions.acks)
-        self.consume(jobs, each(functions.scatter))
-        self.consume(replies, each(functions.replies))
-        self.consume(redrives, each(functions.redriver))
-        self.consume(targets, each(functions.targets))
+        self.consume(urls["jobs"], each(functions.scatter))
+        self.consume(urls["replies"], each(functions.replies))
+        self.consume(urls["redrives"], each(functions.redriver))
+        self.consume(urls["targets"], each(functions.targets))
         self.consume(buffers_dead.url, each(functions.buffer_dead_letters))
         self._dead_letters = each(functions.dead_letters)
         self.services = self._for_callers(Services(ports))
@@ -134,9 +131,9 @@ class Runtime:
 
     def _own_queue(self, name: str, tries: int) -> str:
         """Make a queue of the service; nobody consumes its dead letters."""
-        grave = self.queues.create(name + DEAD_LETTERS, {}, {})
+        grave = self.queues.create(f"fanin-{name}{DEAD_LETTERS}", {}, {})
         attributes = {"VisibilityTimeout": str(HIDDEN)} | _redrive(grave, tries)
-        return self.queues.create(name, attributes, {}).url
+        return self.queues.create(f"fanin-{name}", attributes, {}).url
 
     def _bury_ack(self, body: str) -> None:
         with self.queues.lock:
@@ -155,42 +152,35 @@ class Runtime:
             if held is not None:
                 held.visible_at = self.memory.clock.now() + seconds * 1000
 
-    def _ports(self, jobs: str, replies: str, *, redrives: str, targets: str, buffers_dead: str) -> Ports:
+    def _ports(self, urls: Mapping[str, str], buffers_dead: str) -> Ports:
         # Not the callers' client: a send by a use case must not run functions before the use case returns.
-        own = cast("SQSClient", self._client())
+        own, lambdas = cast("SQSClient", self._client()), cast("LambdaClient", self._mappings)
         ports, backoff = self.memory.ports(), Backoff(sleep=self._dispatcher.wait)
+
+        def queue(name: str) -> SqsQueue:
+            return SqsQueue(lambda: urls[name], lambda: own, backoff=backoff)
+
         return replace(
             ports,
             channels=SqsChannels(lambda: own, threads=1, backoff=backoff),
             queues=SqsQueues(lambda: _BUFFERS, lambda: own, dead_letters=lambda: buffers_dead),
             inspection=AwsQueueInspection(
-                ports.clock,
-                lambda: own,
-                lambda: cast("LambdaClient", self._mappings),
-                InMemoryMetrics,
-                threads=1,
+                ports.clock, lambda: own, lambda: lambdas, InMemoryMetrics, threads=1
             ),
-            jobs=SqsQueue(lambda: jobs, lambda: own, backoff=backoff),
-            redrives=SqsQueue(lambda: redrives, lambda: own, backoff=backoff),
-            target_jobs=SqsQueue(lambda: targets, lambda: own, backoff=backoff),
-            defaults=replace(ports.defaults, reply_to=replies, webhook_hosts=EVERY_HOST),
+            jobs=queue("jobs"),
+            redrives=queue("redrives"),
+            target_jobs=queue("targets"),
+            defaults=replace(ports.defaults, reply_to=urls["replies"], webhook_hosts=EVERY_HOST),
         )
 
     def _add_streams(self, functions: Functions, clock: PassingClock) -> None:
-        memory, dead = self.memory, self.dead
+        memory, dead, again = self.memory, self.dead, partial(functions.notifier, again=True)
 
         def registered() -> int | None:
             return clock.now() if functions.registered else None
 
         self._dispatcher.add(
-            Feed(
-                "notifier",
-                memory.batches.changes,
-                functions.notifier,
-                clock,
-                dead,
-                retry=partial(functions.notifier, again=True),
-            ),
+            Feed("notifier", memory.batches.changes, functions.notifier, clock, dead, again),
             Feed("settler", memory.words.finished, functions.settler, clock, dead),
             Feed("directory", memory.directory.changes, functions.directory, clock, dead),
             Feed("bus", memory.events.published, self.bus.pass_on, clock, dead),
@@ -201,17 +191,8 @@ class Runtime:
         )
 
     def _for_callers(self, services: Services) -> Services:
-        for service in (
-            services.ledger,
-            services.diagnostics,
-            services.scatters,
-            services.frames,
-            services.buffers,
-            services.directory,
-            services.routing,
-            services.redrives,
-        ):
-            self._dispatcher.after_each_call(service)
+        for name in (name for name, one in vars(Fanin).items() if isinstance(one, property)):
+            self._dispatcher.after_each_call(getattr(services, name))
         return services
 
 

@@ -2,12 +2,15 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from fanin import names
 from fanin.adapters.memory import MemoryRules, MemoryTimers
 from fanin.adapters.memory.sqs.queue import ACCOUNT, REGION
+from fanin.app.directory.routing import Routed
 from fanin.app.ports.events import Event
 from fanin.app.ports.system import Clock
 from fanin.app.services import Services
@@ -45,10 +48,11 @@ class Dead(NamedTuple):
     what: object
 
 
+@dataclass
 class Feed(Generic[T]):
     """Hands records to a function, in order. One that fails is tried again, and does not hold up the others.
 
-    Args:
+    Attributes:
         name: of the function.
         arrivals: the records; the list grows at its end.
         handle: the function, for one record; if it raises, the record is tried again.
@@ -57,54 +61,45 @@ class Feed(Generic[T]):
         retry: the function, for a record that failed before; by default the same.
     """
 
-    def __init__(
-        self,
-        name: str,
-        arrivals: Sequence[T],
-        handle: Callable[[T], object],
-        clock: Clock,
-        dead: list[Dead],
-        *,
-        retry: Callable[[T], object] | None = None,
-    ) -> None:
-        self._name = name
-        self._arrivals = arrivals
-        self._handle = handle
-        self._retry = retry or handle
-        self._clock = clock
-        self._dead = dead
-        self._seen = 0
-        self._again: list[tuple[int, int, T]] = []  # when to try it next, how often it was, the record
+    name: str
+    arrivals: Sequence[T]
+    handle: Callable[[T], object]
+    clock: Clock
+    dead: list[Dead]
+    retry: Callable[[T], object] | None = None
+    _seen: int = 0
+    _again: list[tuple[int, int, T]] = field(default_factory=list)  # when it is next, how often it was, what
 
     def due(self) -> int | None:
-        if self._seen < len(self._arrivals):
-            return self._clock.now()
+        if self._seen < len(self.arrivals):
+            return self.clock.now()
         return min((at for at, _, _ in self._again), default=None)
 
     def run(self) -> bool:
-        now = self._clock.now()
+        now = self.clock.now()
         for place, (at, tries, record) in enumerate(self._again):
             if at <= now:
                 del self._again[place]
                 self._try(record, tries)
                 return True
-        if self._seen == len(self._arrivals):
+        if self._seen == len(self.arrivals):
             return False
         self._seen += 1
-        self._try(self._arrivals[self._seen - 1], 0)
+        self._try(self.arrivals[self._seen - 1], 0)
         return True
 
     def _try(self, record: T, tries: int) -> None:
+        handle = self.retry if self.retry and tries else self.handle
         try:
-            (self._retry if tries else self._handle)(record)
+            handle(record)
         except Exception:  # whatever it is, the records behind must go on
-            logger.warning("%s failed and is called again", self._name, exc_info=True)
+            logger.warning("%s failed and is called again", self.name, exc_info=True)
             if tries + 1 == TRIES:
-                self._dead.append(Dead(self._name, record))
+                self.dead.append(Dead(self.name, record))
             else:
-                self._again.append((self._clock.now() + (PAUSE_MS if tries else 0), tries + 1, record))
+                self._again.append((self.clock.now() + (PAUSE_MS if tries else 0), tries + 1, record))
         except BaseException:  # the process ends, and the record was not handled
-            self._again.append((self._clock.now(), tries, record))
+            self._again.append((self.clock.now(), tries, record))
             raise
 
 
@@ -129,14 +124,15 @@ class Alarms(Feed[int]):
         return min((at for at in (super().due(), self._timers.next_at()) if at is not None), default=None)
 
     def run(self) -> bool:
-        self._ringing += self._timers.ring(self._clock.now())
+        self._ringing += self._timers.ring(self.clock.now())
         return super().run()
 
 
+@dataclass
 class Rate:
     """Calls a function at a fixed rate.
 
-    Args:
+    Attributes:
         name: of the function.
         every: ms between two calls.
         call: the function; if it raises, its next call is at the usual time.
@@ -145,40 +141,34 @@ class Rate:
             are skipped, so that a test passes a long time quickly.
     """
 
-    def __init__(
-        self,
-        name: str,
-        every: int,
-        call: Callable[[], object],
-        clock: Clock,
-        needed: Callable[[], int | None],
-    ) -> None:
-        self._name = name
-        self._every = every
-        self._call = call
-        self._clock = clock
-        self._needed = needed
-        self._next = clock.now() + every
+    name: str
+    every: int
+    call: Callable[[], object]
+    clock: Clock
+    needed: Callable[[], int | None]
+
+    def __post_init__(self) -> None:
+        self._next = self.clock.now() + self.every
 
     def due(self) -> int | None:
-        needed = self._needed()
+        needed = self.needed()
         if needed is None:
             return None
-        left_out = -(-max(0, needed - self._next) // self._every)
-        return self._next + left_out * self._every
+        left_out = -(-max(0, needed - self._next) // self.every)
+        return self._next + left_out * self.every
 
     def run(self) -> bool:
-        now = self._clock.now()
+        now = self.clock.now()
         if now < self._next:
             return False
-        self._next += ((now - self._next) // self._every + 1) * self._every
-        needed = self._needed()
+        self._next += ((now - self._next) // self.every + 1) * self.every
+        needed = self.needed()
         if needed is None or needed > now:
             return False
         try:
-            self._call()
+            self.call()
         except Exception:  # the next call sees to it
-            logger.warning("%s failed and is called again at its rate", self._name, exc_info=True)
+            logger.warning("%s failed and is called again at its rate", self.name, exc_info=True)
         return True
 
 
@@ -214,19 +204,16 @@ class Bus:
         told = event._replace(id=event.id or bus_id, detail=detail)
         self.told.append(told)
         envelope = _envelope(told, bus_id)
+        routing = self._services.routing
         for route in self._rules.matching(envelope):
-            self.calls.append(lambda route=route: self._route(route, told, envelope))  # type: ignore[misc]
+            self.calls.append(partial(self._send, told, partial(routing.route, route, envelope)))
         if told.detail_type in names.INSTANCE_EVENTS:
-            self.calls.append(lambda: self._follow(told))
+            self.calls.append(partial(self._follow, told))
         elif told.source != names.EVENT_SOURCE:
-            self.calls.append(lambda: self._stray(told, envelope))
+            self.calls.append(partial(self._send, told, partial(routing.stray, envelope)))
 
-    def _route(self, route: str, told: Event, envelope: Mapping[str, Any]) -> None:
-        if self._services.routing.route(route, envelope).unrouted:
-            self.unrouted.append(told)
-
-    def _stray(self, told: Event, envelope: Mapping[str, Any]) -> None:
-        if self._services.routing.stray(envelope).unrouted:
+    def _send(self, told: Event, send: Callable[[], Routed]) -> None:
+        if send().unrouted:
             self.unrouted.append(told)
 
     def _follow(self, told: Event) -> None:

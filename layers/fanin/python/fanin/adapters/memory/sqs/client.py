@@ -92,19 +92,14 @@ class InMemorySqs:
 
     @_operation
     def create_queue(
-        self,
-        *,
-        QueueName: str,
-        Attributes: Mapping[str, str] | None = None,
-        tags: Mapping[str, str] | None = None,
+        self, *, QueueName: str, Attributes: Mapping[str, str] = {}, tags: Mapping[str, str] = {}
     ) -> Answer:
         if not _NAME.fullmatch(QueueName):
-            raise _Refused(
-                "InvalidParameterValue",
-                "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.",
+            raise _refused_value(
+                "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
             )
         with _changing():
-            return {"QueueUrl": self.store.create(QueueName, Attributes or {}, tags or {}).url}
+            return {"QueueUrl": self.store.create(QueueName, Attributes, tags).url}
 
     @_operation
     def delete_queue(self, *, QueueUrl: str) -> Answer:
@@ -167,25 +162,8 @@ class InMemorySqs:
         _check_size(queue, Entries, f"{_OWN}BatchRequestTooLong")
         return _each(Entries, lambda entry: _put(queue, entry))
 
-    def receive_message(
-        self,
-        *,
-        QueueUrl: str,
-        MaxNumberOfMessages: int = 1,
-        WaitTimeSeconds: int | None = None,
-        VisibilityTimeout: int | None = None,
-        MessageAttributeNames: Sequence[str] = (),
-        AttributeNames: Sequence[str] = (),
-        MessageSystemAttributeNames: Sequence[str] = (),
-    ) -> Answer:
-        asked: dict[str, Any] = {
-            "QueueUrl": QueueUrl,
-            "MaxNumberOfMessages": MaxNumberOfMessages,
-            "WaitTimeSeconds": WaitTimeSeconds or 0,
-            "VisibilityTimeout": VisibilityTimeout,
-            "own": MessageAttributeNames,
-            "system": {*AttributeNames, *MessageSystemAttributeNames},
-        }
+    def receive_message(self, *, QueueUrl: str, WaitTimeSeconds: int | None = None, **asked: Any) -> Answer:
+        asked |= {"QueueUrl": QueueUrl, "WaitTimeSeconds": WaitTimeSeconds}
         answer = self._receive_message(**asked)
         if "Messages" not in answer and (wait := self._patience(QueueUrl, WaitTimeSeconds)):
             self._wait(wait, lambda: self._has_messages(QueueUrl))
@@ -197,17 +175,19 @@ class InMemorySqs:
         self,
         *,
         QueueUrl: str,
-        MaxNumberOfMessages: int,
-        WaitTimeSeconds: int,
-        VisibilityTimeout: int | None,
-        own: Collection[str],
-        system: Collection[str],
+        MaxNumberOfMessages: int = 1,
+        WaitTimeSeconds: int | None = None,
+        VisibilityTimeout: int | None = None,
+        MessageAttributeNames: Sequence[str] = (),
+        AttributeNames: Sequence[str] = (),
+        MessageSystemAttributeNames: Sequence[str] = (),
     ) -> Answer:
         _check_number("MaxNumberOfMessages", MaxNumberOfMessages, 1, MOST_ENTRIES)
-        _check_number("WaitTimeSeconds", WaitTimeSeconds, 0, LONGEST_WAIT)
+        _check_number("WaitTimeSeconds", WaitTimeSeconds or 0, 0, LONGEST_WAIT)
         _check_number("VisibilityTimeout", VisibilityTimeout or 0, 0, LONGEST_HIDDEN)
         found = self._queue(QueueUrl).receive(MaxNumberOfMessages, VisibilityTimeout)
-        messages = [_delivered(held, own, system) for held in found]
+        system = {*AttributeNames, *MessageSystemAttributeNames}
+        messages = [_delivered(held, MessageAttributeNames, system) for held in found]
         return {"Messages": messages} if messages else {}
 
     @_operation
@@ -230,9 +210,11 @@ class InMemorySqs:
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[Entry]) -> Answer:
         queue = self._queue(QueueUrl)
         _check_entries(Entries)
-        return _each(
-            Entries, lambda entry: _hide(queue, entry["ReceiptHandle"], entry.get("VisibilityTimeout", 0))
-        )
+
+        def hide(entry: Entry) -> Answer:
+            return _hide(queue, entry["ReceiptHandle"], entry.get("VisibilityTimeout", 0))
+
+        return _each(Entries, hide)
 
     def _queue(self, url: str) -> Queue:
         queue = self.store.find(url)
@@ -265,8 +247,7 @@ def _changing() -> Iterator[None]:
     except InvalidAttribute as error:
         raise _Refused("InvalidAttributeValue", f"{error}.") from error
     except (KeyError, TypeError, ValueError) as error:
-        message = f"Value for parameter RedrivePolicy is invalid: {error}."
-        raise _Refused("InvalidParameterValue", message) from error
+        raise _refused_value(f"Value for parameter RedrivePolicy is invalid: {error}.") from error
 
 
 def _each(entries: Sequence[Entry], act: Callable[[Entry], Answer]) -> Answer:
@@ -357,10 +338,9 @@ def _check_message(queue: Queue, entry: Entry) -> None:
     if queue.fifo and "MessageGroupId" not in entry:
         raise _Refused("MissingParameter", f"{missing}MessageGroupId.")
     if queue.fifo and _dedup_id(queue, entry) is None:
-        raise _Refused(
-            "InvalidParameterValue",
+        raise _refused_value(
             "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId"
-            " provided explicitly",
+            " provided explicitly"
         )
     _check_parameters(queue, entry)
     _check_attributes(entry.get("MessageAttributes") or {})
@@ -372,9 +352,8 @@ def _check_parameters(queue: Queue, entry: Entry) -> None:
         if value is None:
             continue
         if name == ("DelaySeconds" if queue.fifo else "MessageDeduplicationId"):
-            raise _invalid(
-                name, value, "The request include parameter that is not valid for this queue type."
-            )
+            why = "The request include parameter that is not valid for this queue type."
+            raise _invalid(name, value, why)
         if name == "DelaySeconds":
             if not 0 <= value <= LONGEST_DELAY:
                 raise _invalid(name, value, f"{name} must be >= 0 and <= {LONGEST_DELAY}.")
@@ -385,20 +364,23 @@ def _check_parameters(queue: Queue, entry: Entry) -> None:
 
 def _check_attributes(attributes: Mapping[str, Any]) -> None:
     if (count := len(attributes)) > MOST_ATTRIBUTES:
-        said = f"Number of message attributes [{count}] exceeds the allowed maximum [{MOST_ATTRIBUTES}]."
-        raise _Refused("InvalidParameterValue", said)
+        raise _refused_value(
+            f"Number of message attributes [{count}] exceeds the allowed maximum [{MOST_ATTRIBUTES}]."
+        )
     for name, value in attributes.items():
         kind = value["DataType"]
         given = value.get("BinaryValue" if kind.startswith("Binary") else "StringValue")
         if not given:
-            raise _Refused("InvalidParameterValue", f"The message attribute '{name}' must have a value.")
+            raise _refused_value(f"The message attribute '{name}' must have a value.")
         if kind.startswith("Number") and not re.fullmatch(_NUMBER, str(given).strip()):
-            said = f"Can't cast the value of message (user) attribute '{name}' to a number."
-            raise _Refused("InvalidParameterValue", said)
+            raise _refused_value(f"Can't cast the value of message (user) attribute '{name}' to a number.")
 
 
 def _invalid(name: str, value: object, why: str) -> _Refused:
-    said = f"Value {value} for parameter {name} is invalid. Reason: {why}"
+    return _refused_value(f"Value {value} for parameter {name} is invalid. Reason: {why}")
+
+
+def _refused_value(said: str) -> _Refused:
     return _Refused("InvalidParameterValue", said)
 
 
@@ -419,9 +401,8 @@ def _delivered(held: MessageInFlight, attributes: Collection[str], system: Colle
         system: names of the system attributes to return, or ``All``.
     """
     own = {name: value for name, value in held.attributes.items() if _asked(name, attributes)}
-    told = {
-        name: value for name, value in system_attributes(held).items() if "All" in system or name in system
-    }
+    known = system_attributes(held).items()
+    told = {name: value for name, value in known if "All" in system or name in system}
     answer: Answer = {
         "MessageId": held.message_id,
         "ReceiptHandle": held.handle,

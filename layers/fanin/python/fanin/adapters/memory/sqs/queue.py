@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from threading import RLock
 from typing import Any, Final
+from uuid import UUID
 
 from fanin.app.ports.system import Clock, Random
 
@@ -130,16 +131,9 @@ class Queue:
             if dedup_id in self._deduplicated:
                 return self._deduplicated[dedup_id][1]
         wait = self.seconds("DelaySeconds") if delay is None else delay
-        held = MessageInFlight(
-            message_id=_uuid(self.random),
-            body=body,
-            attributes=attributes,
-            sent_at=now,
-            visible_at=now + wait * 1000,
-            group_id=group_id,
-            dedup_id=dedup_id,
-            copies=int(self._draws(self.duplicated)),
-        )
+        message_id, visible_at = str(UUID(bytes=self.random.bytes(16))), now + wait * 1000
+        held = MessageInFlight(message_id, body, attributes, now, visible_at, group_id, dedup_id)
+        held.copies = int(self._draws(self.duplicated))
         if self.fifo and dedup_id is not None:
             self._deduplicated[dedup_id] = now + DEDUPLICATION_MS, held
         self._keep(held)
@@ -157,10 +151,8 @@ class Queue:
         received: list[MessageInFlight] = []
         dead: list[MessageInFlight] = []
         for held in self._visible(now):
-            if self.dead_letters is not None and held.received >= self.max_receives:
-                dead.append(held)
-                continue
-            received.append(held)
+            too_often = self.dead_letters is not None and held.received >= self.max_receives
+            (dead if too_often else received).append(held)
             if len(received) == most:
                 break
         for held in dead:
@@ -251,11 +243,6 @@ class Queue:
         return share > 0 and self.random.bits(_CHANCES) < share * (1 << _CHANCES)
 
 
-def _uuid(random: Random) -> str:
-    digits = random.bytes(16).hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-
-
 ACCOUNT: Final = "000000000000"
 ENDPOINT: Final = "memory://sqs"
 REGION: Final = "memory"
@@ -295,16 +282,8 @@ class QueueStore:
         """Make a queue, or return the one that has the name already, unchanged."""
         url = f"{ENDPOINT}/{ACCOUNT}/{name}"
         if url not in self._queues:
-            queue = Queue(
-                name=name,
-                url=url,
-                arn=f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}",
-                clock=self._clock,
-                random=self._random,
-                created_at=self._clock.now(),
-                attributes=dict(DEFAULTS),
-                tags=dict(tags),
-            )
+            arn, now = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}", self._clock.now()
+            queue = Queue(name, url, arn, self._clock, self._random, now, dict(DEFAULTS), dict(tags))
             self.change(queue, attributes)
             self._queues[url] = queue
         return self._queues[url]
@@ -318,7 +297,9 @@ class QueueStore:
             KeyError: the policy lacks a field, or its queue does not exist.
         """
         for name, (least, most) in _BOUNDS.items():
-            _check(name, str(attributes.get(name, least)), least, most)
+            value = str(attributes.get(name, least))
+            if not (value.isascii() and value.isdecimal() and least <= int(value) <= most):
+                raise InvalidAttribute(f"{name} must be between {least} and {most}, not {value}")
         policy = json.loads(attributes.get(_REDRIVE) or "{}")
         if policy:
             dead_letters, receives = (
@@ -347,8 +328,3 @@ class QueueStore:
     def delete(self, url: str) -> None:
         """Delete a queue and its messages."""
         del self._queues[url]
-
-
-def _check(name: str, value: str, least: int, most: int) -> None:
-    if not (value.isascii() and value.isdecimal() and least <= int(value) <= most):
-        raise InvalidAttribute(f"{name} must be between {least} and {most}, not {value}")

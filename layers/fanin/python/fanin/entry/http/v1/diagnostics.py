@@ -5,17 +5,13 @@ from fanin.app.api import Diagnostics, Ledger, Redrives
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_redrive
-from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat, paged, reads
+from fanin.entry.http.route import LoggedAction, Repeat, consumes, operates, paged, produces, reads
 from fanin.errors import GONE, ChannelRefused
 from fanin.wire import batches, items, redrives
 from fanin.wire.json_types import NATURAL
 from fanin.wire.picture import PICTURE
 
 _BATCH = f"{names.API_ROOT}/batches/{{batch_id}}"
-
-
-def _only_counts(request: HttpRequest) -> bool:
-    return bool(request.body.get("dry_run"))
 
 
 # fmt: off
@@ -27,32 +23,26 @@ ROUTES = (
             "number": NATURAL.with_keywords(default=0, description="of the node on its level"),
         },
     ),
-    HttpRoute(
-        "POST", f"{_BATCH}/redrive", "redriveBatch",
-        Call(Redrives.redrive, "request"), redrives.REDRIVING, body=redrives.REDRIVE,
-        errors=(ChannelRefused,),
-        action=LoggedAction(of_redrive, unless=_only_counts),
-        group=AccessGroup.OPERATE,
+    operates(
+        "POST", f"{_BATCH}/redrive", "redriveBatch", Call(Redrives.redrive, "request"), redrives.REDRIVING,
+        body=redrives.REDRIVE, errors=(ChannelRefused,),
+        action=LoggedAction(of_redrive, unless=lambda request: bool(request.body.get("dry_run"))),
     ),
     reads(
-        f"{_BATCH}/redrives", "listRedrives",
-        Call(Redrives.redrives), redrives.REDRIVINGS, optional=paged(),
+        f"{_BATCH}/redrives", "listRedrives", Call(Redrives.redrives), redrives.REDRIVINGS, optional=paged(),
         also=(AccessGroup.OPERATE,),
     ),
     reads(f"{_BATCH}/diagnosis", "diagnoseBatch", Call(Diagnostics.why), items.DIAGNOSIS),
     reads(
-        f"{names.API_ROOT}/attention", "listAttention",
-        Call(Diagnostics.attention), batches.ATTENTION, optional=paged(),
+        f"{names.API_ROOT}/attention", "listAttention", Call(Diagnostics.attention), batches.ATTENTION,
+        optional=paged(),
     ),
-    HttpRoute(
+    produces(
         "POST", f"{_BATCH}/sent", "noteSent", Call(Diagnostics.note_sent, "sent"), None, 204, body=items.SENT,
-        group=AccessGroup.PRODUCE,
     ),
-    HttpRoute(
-        "POST", f"{names.API_ROOT}/retries", "noteRetries",
-        Call(Diagnostics.note_retries, "retries"), None, 204, body=items.RETRIES, errors=GONE,
-        repeat=Repeat.LATE,
-        group=AccessGroup.CONSUME,
+    consumes(
+        "POST", f"{names.API_ROOT}/retries", "noteRetries", Call(Diagnostics.note_retries, "retries"), None,
+        204, body=items.RETRIES, errors=GONE, repeat=Repeat.LATE,
     ),
 )
 # fmt: on

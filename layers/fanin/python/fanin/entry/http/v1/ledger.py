@@ -11,11 +11,13 @@ from fanin.entry.http.route import (
     CURSOR,
     KEY,
     MAX_MARKS_BODY,
-    HttpRequest,
     HttpRoute,
     LoggedAction,
     batch_made,
+    consumes,
+    operates,
     paged,
+    produces,
     reads,
 )
 from fanin.errors import (
@@ -40,35 +42,21 @@ _ROOT: Final = f"{names.API_ROOT}/batches"
 _BATCH: Final = _ROOT + "/{batch_id}"
 
 
-def _only_reads(request: HttpRequest) -> bool:
-    return not request.query.get("repair", True)
-
-
 # fmt: off
 ROUTES: Final = (
-    HttpRoute(
-        "POST", _ROOT, "openBatch", Call(Ledger.open, "request"), batches.BATCH, 201,
-        body=batches.OPEN_BATCH, headers=KEY,
-        errors=(*GONE, ChannelRefused, IdempotencyKeyReused, ItemHasChild),
-        group=AccessGroup.PRODUCE,
-        location=batch_made,
+    produces(
+        "POST", _ROOT, "openBatch", Call(Ledger.open, "request"), batches.BATCH, 201, body=batches.OPEN_BATCH,
+        headers=KEY, errors=(*GONE, ChannelRefused, IdempotencyKeyReused, ItemHasChild), location=batch_made,
     ),
     reads(
         _ROOT, "listBatches", Call(Ledger.list), batches.BATCHES, errors=GONE,
-        optional={
-            "state": batches.STATE,
-            "user_key": batches.USER_KEY,
-            "parent": BATCH_ID,
-            **paged(),
-        },
+        optional={"state": batches.STATE, "user_key": batches.USER_KEY, "parent": BATCH_ID, **paged()},
     ),
     reads(f"{names.API_ROOT}/counts", "countBatches", Call(Ledger.counts), batches.BATCH_COUNTS),
     HttpRoute(
-        "DELETE", _ROOT, "expireBatches",
-        Call(Ledger.expire), batches.EXPIRED, required={"state": batches.STATE, "idle_since": TIME},
-        optional={"cursor": CURSOR},
+        "DELETE", _ROOT, "expireBatches", Call(Ledger.expire), batches.EXPIRED,
+        required={"state": batches.STATE, "idle_since": TIME}, optional={"cursor": CURSOR},
         action=LoggedAction(results.of_expiry),
-        group=AccessGroup.ADMINISTER,
     ),
     reads(
         _BATCH, "getBatch", Call(Ledger.status), batches.PROGRESS,
@@ -81,83 +69,62 @@ ROUTES: Final = (
     HttpRoute(
         "DELETE", _BATCH, "removeBatch", Call(Ledger.remove), batches.EXPIRED,
         action=LoggedAction(results.of_expiry),
-        group=AccessGroup.ADMINISTER,
     ),
-    HttpRoute(
-        "POST", f"{_BATCH}/items", "addItems",
-        Call(Ledger.add, "count", "item"), batches.GROUP, 201, body=batches.ADD_ITEMS, headers=KEY,
-        errors=(
-            BatchClosed, ItemDone, MaxItemsReached, LimitReached, IdempotencyKeyReused, OutcomeUnknown,
-        ),
-        group=AccessGroup.PRODUCE,
+    produces(
+        "POST", f"{_BATCH}/items", "addItems", Call(Ledger.add, "count", "item"), batches.GROUP, 201,
+        body=batches.ADD_ITEMS, headers=KEY,
+        errors=(BatchClosed, ItemDone, MaxItemsReached, LimitReached, IdempotencyKeyReused, OutcomeUnknown),
         location=batch_made,
     ),
-    HttpRoute(
-        "POST", f"{_BATCH}/keys", "addKeys",
-        Call(Ledger.add_keys, "keys", "item"), batches.KEYED_ITEMS, body=batches.ADD_KEYS,
-        errors=(BatchClosed, ItemDone, MaxItemsReached, LimitReached),
-        group=AccessGroup.PRODUCE,
+    produces(
+        "POST", f"{_BATCH}/keys", "addKeys", Call(Ledger.add_keys, "keys", "item"), batches.KEYED_ITEMS,
+        body=batches.ADD_KEYS, errors=(BatchClosed, ItemDone, MaxItemsReached, LimitReached),
     ),
     reads(
         f"{_BATCH}/keys", "findKey", Call(Ledger.find_key), batches.KEYED_ITEM,
         required={"key_of_item": batches.KEY_OF_ITEM}, errors=(KeyNotFound,),
     ),
-    HttpRoute(
+    produces(
         "POST", f"{_BATCH}/close", "closeBatch", Call(Ledger.close), batches.BATCH,
         optional={"when": batches.CLOSE_WHEN.with_keywords(default="now")},
-        action=LoggedAction(results.of_batch),
-        group=AccessGroup.PRODUCE, also=(AccessGroup.OPERATE,),
+        action=LoggedAction(results.of_batch), also=(AccessGroup.OPERATE,),
     ),
-    HttpRoute(
+    operates(
         "POST", f"{_BATCH}/cancel", "cancelBatch", Call(Ledger.cancel), batches.BATCH,
-        action=LoggedAction(results.of_batch),
-        group=AccessGroup.OPERATE, also=(AccessGroup.PRODUCE,),
+        action=LoggedAction(results.of_batch), also=(AccessGroup.PRODUCE,),
     ),
-    HttpRoute(
-        "POST", f"{_BATCH}/limits", "changeLimits", Call(Ledger.change, "change"),
-        batches.BATCH, body=batches.CHANGE_LIMITS,
-        action=LoggedAction(results.of_batch),
-        group=AccessGroup.OPERATE,
+    operates(
+        "POST", f"{_BATCH}/limits", "changeLimits", Call(Ledger.change, "change"), batches.BATCH,
+        body=batches.CHANGE_LIMITS, action=LoggedAction(results.of_batch),
     ),
-    HttpRoute(
-        "POST", f"{_BATCH}/release", "releaseItems", Call(Ledger.release, "selection"),
-        batches.RELEASED, body=SELECTION, optional={"cursor": CURSOR},
-        action=LoggedAction(results.of_release),
-        group=AccessGroup.OPERATE,
+    operates(
+        "POST", f"{_BATCH}/release", "releaseItems", Call(Ledger.release, "selection"), batches.RELEASED,
+        body=SELECTION, optional={"cursor": CURSOR}, action=LoggedAction(results.of_release),
     ),
     reads(
         f"{_BATCH}/missing", "listMissing", Call(Ledger.missing), items.MISSING, optional=paged(),
         also=(AccessGroup.PRODUCE,),
     ),
     reads(f"{_BATCH}/results", "listResults", Call(Ledger.results), items.RESULTS, optional=paged()),
+    reads(f"{_BATCH}/failures", "listFailures", Call(Ledger.failures), items.FAILED_ITEMS, optional=paged()),
     reads(
-        f"{_BATCH}/failures", "listFailures", Call(Ledger.failures), items.FAILED_ITEMS,
-        optional=paged(),
+        f"{_BATCH}/failures/{{ordinal}}", "getFailure", Call(Ledger.failure), items.FAILED_MESSAGE,
+        named={"ordinal": NATURAL}, errors=(FailureNotFound,),
     ),
-    reads(
-        f"{_BATCH}/failures/{{ordinal}}", "getFailure", Call(Ledger.failure),
-        items.FAILED_MESSAGE, named={"ordinal": NATURAL}, errors=(FailureNotFound,),
-    ),
-    reads(
-        f"{_BATCH}/errors", "listErrors", Call(Ledger.errors),
-        items.ERRORS, optional={"cursor": CURSOR},
-    ),
+    reads(f"{_BATCH}/errors", "listErrors", Call(Ledger.errors), items.ERRORS, optional={"cursor": CURSOR}),
     reads(f"{_BATCH}/targets", "listTargets", Call(Ledger.targets), TARGET_REPORTS),
-    HttpRoute(
+    operates(
         "POST", f"{_BATCH}/targets/redeliver", "redeliverTargets", Call(Ledger.redeliver), TARGET_REPORTS,
         action=LoggedAction(results.of_targets),
-        group=AccessGroup.OPERATE,
     ),
-    HttpRoute(
-        "POST", f"{_BATCH}/verify", "verifyBatch", Call(Ledger.verify),
-        batches.VERDICT, optional={"cursor": CURSOR, "repair": BOOLEAN.with_keywords(default=True)},
-        action=LoggedAction(results.of_verdict, unless=_only_reads),
-        group=AccessGroup.OPERATE,
+    operates(
+        "POST", f"{_BATCH}/verify", "verifyBatch", Call(Ledger.verify), batches.VERDICT,
+        optional={"cursor": CURSOR, "repair": BOOLEAN.with_keywords(default=True)},
+        action=LoggedAction(results.of_verdict, unless=lambda request: not request.query.get("repair", True)),
     ),
-    HttpRoute(
-        "POST", f"{names.API_ROOT}/acks", "markItems",
-        Call(Ledger.mark, "marks"), marks.MARKED, body=marks.MARKS, most_bytes=MAX_MARKS_BODY,
-        group=AccessGroup.CONSUME,
+    consumes(
+        "POST", f"{names.API_ROOT}/acks", "markItems", Call(Ledger.mark, "marks"), marks.MARKED,
+        body=marks.MARKS, most_bytes=MAX_MARKS_BODY,
     ),
 )
 # fmt: on

@@ -10,7 +10,17 @@ from fanin.domain.access import AccessGroup
 from fanin.domain.buffer import Work
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_buffer, of_deletion
-from fanin.entry.http.route import KEY, HttpRequest, HttpRoute, LoggedAction, Repeat, paged, reads
+from fanin.entry.http.route import (
+    KEY,
+    HttpRequest,
+    HttpRoute,
+    LoggedAction,
+    Repeat,
+    consumes,
+    paged,
+    produces,
+    reads,
+)
 from fanin.errors import (
     GONE,
     BatchGone,
@@ -32,6 +42,7 @@ _FRAMES: Final = f"{names.API_ROOT}/frames"
 _BUFFERS: Final = f"{names.API_ROOT}/buffers"
 _BUFFER: Final = _BUFFERS + "/{name}"
 _BUFFER_NAME: Final = {"name": TEXT.with_keywords(pattern=f"^{limits.BUFFER_NAME}$")}
+_OF_BUFFER: Final = (BufferNotFound, ChannelRefused)
 _TOPIC: Final = f"{names.API_ROOT}/directory/{{topic}}"
 _TOPIC_NAME: Final = {"topic": wire.NAME}
 _REGISTRATION: Final = _TOPIC + "/{name}"
@@ -54,123 +65,95 @@ def _take(fanin: Fanin, request: HttpRequest) -> Sequence[Work]:
 # fmt: off
 ROUTES: Final = (
     HttpRoute(
-        "PUT", _BUFFER, "defineBuffer", Call(Buffers.define, "limit", "queue"),
-        wire.BUFFER, body=wire.DEFINE_BUFFER, named=_BUFFER_NAME, errors=(ChannelRefused,),
-        action=LoggedAction(of_buffer),
-        group=AccessGroup.ADMINISTER,
+        "PUT", _BUFFER, "defineBuffer", Call(Buffers.define, "limit", "queue"), wire.BUFFER,
+        body=wire.DEFINE_BUFFER, named=_BUFFER_NAME, errors=(ChannelRefused,), action=LoggedAction(of_buffer),
     ),
-    reads(
-        _BUFFER, "getBuffer", Call(Buffers.status), wire.LEVEL, named=_BUFFER_NAME,
-        errors=(BufferNotFound, ChannelRefused),
-    ),
+    reads(_BUFFER, "getBuffer", Call(Buffers.status), wire.LEVEL, named=_BUFFER_NAME, errors=_OF_BUFFER),
     HttpRoute(
         "DELETE", _BUFFER, "deleteBuffer", Call(Buffers.delete), None, 204, named=_BUFFER_NAME,
         action=LoggedAction(),
-        group=AccessGroup.ADMINISTER,
     ),
     reads(_BUFFERS, "listBuffers", Call(Buffers.list), wire.BUFFERS, optional=paged()),
-    HttpRoute(
-        "POST", f"{_BUFFER}/put", "putWork",
-        Call(Buffers.put, "payloads"), wire.ACCEPTED, 201, body=wire.PUT_WORK, headers=KEY,
-        named=_BUFFER_NAME,
-        errors=(BufferNotFound, ChannelRefused, LimitReached, IdempotencyKeyReused),
-        group=AccessGroup.PRODUCE,
-        location=lambda request, _: f"{_BUFFERS}/{request.path['name']}",
-        repeat=Repeat.KEYED,
+    produces(
+        "POST", f"{_BUFFER}/put", "putWork", Call(Buffers.put, "payloads"), wire.ACCEPTED, 201,
+        body=wire.PUT_WORK, headers=KEY, named=_BUFFER_NAME,
+        errors=(*_OF_BUFFER, LimitReached, IdempotencyKeyReused),
+        location=lambda request, _: f"{_BUFFERS}/{request.path['name']}", repeat=Repeat.KEYED,
     ),
-    HttpRoute(
-        "POST", f"{_BUFFER}/take", "takeWork",
-        _take, wire.TAKEN, body=wire.TAKE_WORK, named=_BUFFER_NAME,
-        errors=(BufferNotFound, ChannelRefused),
-        group=AccessGroup.CONSUME,
+    consumes(
+        "POST", f"{_BUFFER}/take", "takeWork", _take, wire.TAKEN, body=wire.TAKE_WORK, named=_BUFFER_NAME,
+        errors=_OF_BUFFER,
     ),
-    HttpRoute(
-        "POST", f"{_BUFFER}/done", "doneWork", Call(Buffers.done, "tokens", "failures"),
-        wire.RELEASED, body=wire.DONE_WORK, named=_BUFFER_NAME, errors=(BufferNotFound, ChannelRefused),
-        group=AccessGroup.CONSUME,
+    consumes(
+        "POST", f"{_BUFFER}/done", "doneWork", Call(Buffers.done, "tokens", "failures"), wire.RELEASED,
+        body=wire.DONE_WORK, named=_BUFFER_NAME, errors=_OF_BUFFER,
     ),
-    HttpRoute(
-        "PUT", _REGISTRATION, "register", Call(Directory.register, "request"),
-        wire.REGISTRATION, body=wire.REGISTER, named=_REGISTRATION_NAMES, errors=(ChannelRefused,),
-        group=AccessGroup.CONSUME,
+    consumes(
+        "PUT", _REGISTRATION, "register", Call(Directory.register, "request"), wire.REGISTRATION,
+        body=wire.REGISTER, named=_REGISTRATION_NAMES, errors=(ChannelRefused,),
     ),
     reads(
-        _REGISTRATION, "getRegistration", Call(Directory.get),
-        wire.REGISTRATION, named=_REGISTRATION_NAMES, errors=(NotRegistered,),
+        _REGISTRATION, "getRegistration", Call(Directory.get), wire.REGISTRATION, named=_REGISTRATION_NAMES,
+        errors=(NotRegistered,),
     ),
-    HttpRoute(
+    consumes(
         "DELETE", _REGISTRATION, "deregister", Call(Directory.deregister), wire.DELETED,
-        named=_REGISTRATION_NAMES,
-        action=LoggedAction(of_deletion),
-        group=AccessGroup.CONSUME, also=(AccessGroup.OPERATE,),
+        named=_REGISTRATION_NAMES, action=LoggedAction(of_deletion), also=(AccessGroup.OPERATE,),
     ),
     reads(
-        _TOPIC, "listTopic", Call(Directory.page),
-        wire.REGISTRATIONS, named=_TOPIC_NAME, optional={"attributes": wire.ATTRIBUTES, **paged()},
+        _TOPIC, "listTopic", Call(Directory.page), wire.REGISTRATIONS, named=_TOPIC_NAME,
+        optional={"attributes": wire.ATTRIBUTES, **paged()},
     ),
     HttpRoute(
         "PUT", _ROUTE, "putRoute", Call(Routing.put, "request"), wire.ROUTE, body=wire.PUT_ROUTE,
-        named={"name": wire.ROUTE_NAME}, errors=(LimitReached,),
-        action=LoggedAction(),
-        group=AccessGroup.ADMINISTER,
+        named={"name": wire.ROUTE_NAME}, errors=(LimitReached,), action=LoggedAction(),
     ),
     reads(_ROUTE, "getRoute", Call(Routing.get), wire.ROUTE, named=_ROUTE_NAME, errors=(RouteNotFound,)),
     HttpRoute(
         "DELETE", _ROUTE, "deleteRoute", Call(Routing.delete), wire.DELETED, named=_ROUTE_NAME,
         action=LoggedAction(of_deletion),
-        group=AccessGroup.ADMINISTER,
     ),
     reads(_ROUTES, "listRoutes", Call(Routing.page), wire.ROUTES, optional=paged()),
-    HttpRoute(
-        "POST", f"{names.API_ROOT}/events", "putEvent", Call(Routing.publish, "event"),
-        wire.SENT, 202, body=wire.PUT_EVENT, repeat=Repeat.NEVER,
-        group=AccessGroup.PRODUCE,
+    produces(
+        "POST", f"{names.API_ROOT}/events", "putEvent", Call(Routing.publish, "event"), wire.SENT, 202,
+        body=wire.PUT_EVENT, repeat=Repeat.NEVER,
     ),
-    HttpRoute(
-        "POST", _FRAMES, "openFrame", Call(Frames.open, "request"), wire.FRAME, 201,
-        body=wire.OPEN_FRAME, headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
-        group=AccessGroup.PRODUCE,
+    produces(
+        "POST", _FRAMES, "openFrame", Call(Frames.open, "request"), wire.FRAME, 201, body=wire.OPEN_FRAME,
+        headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
         location=lambda _, frame: f"{_FRAMES}/{frame.frame_id}",
     ),
     reads(
         _FRAMES + "/{frame_id}", "getFrame", Call(Frames.status), wire.FRAME, optional=paged(),
         also=(AccessGroup.PRODUCE,),
     ),
-    HttpRoute(
-        "POST", f"{names.API_ROOT}/claims", "claimEnvelopes",
-        Call(Frames.claim, "tickets", "lease"), wire.CLAIMS, body=wire.CLAIM_ENVELOPES, errors=GONE,
-        group=AccessGroup.CONSUME,
+    consumes(
+        "POST", f"{names.API_ROOT}/claims", "claimEnvelopes", Call(Frames.claim, "tickets", "lease"),
+        wire.CLAIMS, body=wire.CLAIM_ENVELOPES, errors=GONE,
     ),
-    HttpRoute(
-        "POST", _SCATTERS, "startScatter",
-        Call(Scatters.start, "scatter"), wire.SCATTERED, 201, body=wire.SCATTER, headers=KEY,
+    produces(
+        "POST", _SCATTERS, "startScatter", Call(Scatters.start, "scatter"), wire.SCATTERED, 201,
+        body=wire.SCATTER, headers=KEY,
         errors=(BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered),
-        group=AccessGroup.PRODUCE,
         location=lambda _, scattered: f"{_SCATTERS}/{scattered.batch.batch_id}",
     ),
     reads(_SCATTER, "getScatter", Call(Scatters.status), wire.SCATTERED),
+    reads(f"{_SCATTER}/replies", "listReplies", Call(Scatters.replies), wire.GATHERED, optional=_REPLIES),
     reads(
-        f"{_SCATTER}/replies", "listReplies", Call(Scatters.replies), wire.GATHERED,
-        optional=_REPLIES,
-    ),
-    reads(
-        f"{_SCATTER}/missing", "listMissingRecipients",
-        Call(Scatters.missing_recipients), wire.MISSING_RECIPIENTS, optional=_REPLIES,
+        f"{_SCATTER}/missing", "listMissingRecipients", Call(Scatters.missing_recipients),
+        wire.MISSING_RECIPIENTS, optional=_REPLIES,
     ),
     reads(
-        f"{_SCATTER}/failed", "listFailedRecipients",
-        Call(Scatters.failed_recipients), wire.FAILED_RECIPIENTS, optional=_REPLIES,
+        f"{_SCATTER}/failed", "listFailedRecipients", Call(Scatters.failed_recipients),
+        wire.FAILED_RECIPIENTS, optional=_REPLIES,
     ),
-    HttpRoute(
-        "POST", f"{names.API_ROOT}/replies", "reply",
-        Call(Scatters.reply, "replies"), wire.REPLY_RECEIPTS, body=wire.REPLIES, errors=GONE,
-        group=AccessGroup.CONSUME,
+    consumes(
+        "POST", f"{names.API_ROOT}/replies", "reply", Call(Scatters.reply, "replies"), wire.REPLY_RECEIPTS,
+        body=wire.REPLIES, errors=GONE,
     ),
-    HttpRoute(
-        "POST", f"{names.API_ROOT}/claim-checks", "claimPayload",
-        Call(Scatters.claim, "request"), wire.CLAIM_CHECK, 201, body=wire.CLAIM_CHECK_REQUEST,
-        errors=GONE,
-        group=AccessGroup.CONSUME,
+    consumes(
+        "POST", f"{names.API_ROOT}/claim-checks", "claimPayload", Call(Scatters.claim, "request"),
+        wire.CLAIM_CHECK, 201, body=wire.CLAIM_CHECK_REQUEST, errors=GONE,
     ),
 )
 # fmt: on
