@@ -21,7 +21,7 @@ def client_error(code: str, status: int = 400) -> ClientError:
     [
         (client_error("ThrottlingException"), Throttled),
         (client_error("ProvisionedThroughputExceededException"), Throttled),
-        (client_error("RequestLimitExceeded"), Throttled),
+        (client_error("KmsThrottled"), Throttled),
         (client_error("TransactionConflictException"), Throttled),
         (client_error("InternalServerError", 500), ServiceUnavailable),
         (client_error("Anything", 503), ServiceUnavailable),

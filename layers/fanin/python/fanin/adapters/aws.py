@@ -15,7 +15,9 @@ from fanin.adapters.forks import closed_in_children
 from fanin.errors import AccessDenied, FaninError, NotConfigured, ServiceUnavailable, Throttled
 
 T = TypeVar("T")
-_SLOW_DOWN: Final = {
+SLOW_DOWN: Final = {
+    "KMS.ThrottlingException",
+    "KmsThrottled",
     "LimitExceededException",
     "ProvisionedThroughputExceededException",
     "RequestLimitExceeded",
@@ -183,7 +185,7 @@ def translated(own: Callable[[ClientError], FaninError | None] = lambda _: None)
 def meaning(error: ClientError) -> FaninError | None:
     """What an error means to every caller; None if it is not known."""
     code, call = error_code(error), error.operation_name
-    if code in _SLOW_DOWN:
+    if code in SLOW_DOWN:
         return Throttled(f"AWS throttles {call} ({code}); try again later", retry_after=1)
     if code in _DENIED:
         return AccessDenied(f"the credentials do not permit {call} ({code}); check the role's policy")

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import blames_content, client_factory, error_code, meaning, once, translated
+from fanin.adapters.aws import (
+    SLOW_DOWN,
+    blames_content,
+    client_factory,
+    error_code,
+    meaning,
+    once,
+    translated,
+)
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.forks import Threads
 from fanin.app.ports.queues import Channels, Offered, Outgoing
@@ -24,8 +32,6 @@ if TYPE_CHECKING:
 
 GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
 DENIED: Final = {"AccessDenied", "AccessDeniedException"}
-_KEYS_ARE_BUSY: Final = {"KMS.ThrottlingException", "KmsThrottled"}
-_BUSY: Final = {*_KEYS_ARE_BUSY, "RequestThrottled", "Throttling", "ThrottlingException"}
 _OURS: Final = {"ExpiredToken", "InvalidSecurity", "RequestExpired", "SignatureDoesNotMatch"}
 _SENT_TO: Final = (names.CHANNEL_TAG,)
 _REDRIVEN: Final = (names.CHANNEL_TAG, names.TRACKED_TAG)
@@ -116,7 +122,7 @@ class SqsChannels(Channels):
                     why = f"the queue refuses messages ({error_code(error)})"
                     return Offered(refused | dict.fromkeys(waiting, why), {})
                 waiting = dict.fromkeys(waiting, str(error))
-                if not isinstance(error, ClientError) or error_code(error) not in _BUSY:
+                if not isinstance(error, ClientError) or error_code(error) not in SLOW_DOWN:
                     break  # botocore has tried again already
             else:
                 _sift(answer, refused, waiting)
@@ -137,7 +143,7 @@ def _sift(answer: Mapping[str, Any], refused: dict[int, str], waiting: dict[int,
         waiting.pop(int(sent["Id"]), None)
     for failed in answer.get("Failed", []):
         place, why = int(failed["Id"]), failed.get("Message", failed["Code"])
-        if failed["SenderFault"] and failed["Code"] not in _BUSY:
+        if failed["SenderFault"] and failed["Code"] not in SLOW_DOWN:
             waiting.pop(place, None)
             refused[place] = why
         else:
@@ -150,7 +156,7 @@ def _is_final(error: ClientError) -> bool:
     AWS has more codes than can be listed here, for example for encryption keys, so an unknown one is final.
     """
     code = error_code(error)
-    return code in GONE | DENIED or (code not in _BUSY | _OURS and meaning(error) is None)
+    return code in GONE | DENIED or (code not in _OURS and meaning(error) is None)
 
 
 def _together(offered: Iterable[Offered]) -> Offered:
