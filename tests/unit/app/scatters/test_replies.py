@@ -15,7 +15,6 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ports.parts import SHARDS
 from fanin.app.scatters import replies
-from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import reply_name
 from fanin.app.scatters.replies import INLINE, Kept, Replies, ReplyStore, claim_key, is_claim_of, namespace
 from fanin.domain import ids, limits
@@ -44,7 +43,7 @@ class Inbox(Fleet):
 
     def process(self) -> Replies:
         """The receiving side, in a process that starts now."""
-        return Replies(self.fresh(), Gather(self.ports))
+        return Replies(self.fresh())
 
     def ask(self, n: int, **options: Any) -> Batch:
         self.scatter = super().ask(n, **options)

@@ -7,8 +7,8 @@ from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.queues import Outgoing
 from fanin.app.scatters import records
-from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.replies import Replies, scatters
+from fanin.app.scatters.gather import scatters, tally
+from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.start import AT_ONCE, Starting
 from fanin.domain import ids, limits
 from fanin.domain.access import Principal
@@ -49,8 +49,7 @@ class ScatterService:
     def __init__(self, ledger: LedgerService, *, at_once: int = AT_ONCE) -> None:
         self._ledger = ledger
         self._ports = ledger.ports
-        self._gather = Gather(ledger.ports)
-        replies = Replies(ledger, self._gather)
+        replies = Replies(ledger)
         self.reply, self.replies, self.claim = replies.reply, replies.page, replies.claim
         self._starting = Starting(ledger, at_once=at_once)
 
@@ -65,7 +64,7 @@ class ScatterService:
     def status(self, batch_id: int) -> Scattered:
         batch = self._ledger.status(batch_id).batch
         plan = records.read_plan(self._ports.records, batch_id)
-        return _scattered(batch, plan, *self._gather.tally(self._ledger, batch))
+        return _scattered(batch, plan, *tally(self._ports, self._ledger, batch))
 
     def missing_recipients(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
@@ -118,11 +117,10 @@ class ScatterService:
             Throttled: a queue is overloaded; repeat the call, which sends to those only who were not sent to.
         """
         batch = self._ports.batches.read([batch_id]).get(batch_id)
-        if batch is None or batch.state.terminal or wave < batch.retries:
+        now, span = self._ports.clock.now(), records.span(chunk)
+        if batch is None or batch.state.terminal or batch.gone(now) or wave < batch.retries:
             return SentScatter()
-        if batch.gone(self._ports.clock.now()):
-            return SentScatter()
-        pending = self._ledger.pending(batch_id, records.span(chunk).start, records.span(chunk).stop)
+        pending = self._ledger.pending(batch_id, span.start, span.stop)
         if not pending:
             return SentScatter()
         plan = records.read_plan(self._ports.records, batch_id)
@@ -135,22 +133,18 @@ class ScatterService:
             names.ATTRIBUTE_TYPE: scatter.type,
         }
         missing = [(n, f"{prefix}:{n}", recipients[n]) for n in sorted(pending & recipients.keys())]
-        offered = self._ports.channels.offer(
-            [
-                Outgoing(to.channel, scatter.body, {**common, names.ITEM_ATTRIBUTE: item})
-                for _, item, to in missing
-            ]
-        )
-        kept = KeptMessage(
-            scatter.body, {name: MessageAttribute("String", value) for name, value in common.items() if value}
-        )
-        failures = [
-            Failure(
-                item, f"{to.name}: {offered.refused[place]}"[: limits.MAX_REASON], kept, source=to.channel
-            )
-            for place, (_, item, to) in enumerate(missing)
-            if place in offered.refused
+        messages = [
+            Outgoing(to.channel, scatter.body, {**common, names.ITEM_ATTRIBUTE: item})
+            for _, item, to in missing
         ]
+        offered = self._ports.channels.offer(messages)
+        attributes = {name: MessageAttribute("String", value) for name, value in common.items() if value}
+        kept = KeptMessage(scatter.body, attributes)
+        failures: list[Failure] = []
+        for place, why in sorted(offered.refused.items()):
+            _, item, to = missing[place]
+            reason = f"{to.name}: {why}"[: limits.MAX_REASON]
+            failures.append(Failure(item, reason, kept, source=to.channel))
         for some in requests(failures):
             self._ledger.mark(some).whole()
         if 0 < len(offered.waiting) < len(missing):
