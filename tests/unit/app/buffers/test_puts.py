@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from fanin.app.buffers.puts import WaitingConsumers
+from fanin.app.buffers.records import WaitingConsumers
 from fanin.app.buffers.slots import MARGIN_MS, SEND_MS
 from fanin.errors import ChannelRefused, FaninError, LimitReached, ServiceUnavailable, Throttled
 from tests.unit.app.buffers.conftest import Town

@@ -1,6 +1,7 @@
-"""The records of buffers in the directory table: each buffer's queue, batch, limit and marks."""
+"""The records of buffers in the directory table: what each is, and which consumers wait for its work."""
 
 import re
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from fanin import names
@@ -10,7 +11,7 @@ from fanin.app.ports.records import FOREVER, Record
 from fanin.domain import limits
 from fanin.domain.buffer import Buffer, BufferPage
 from fanin.domain.paging import pages
-from fanin.errors import BufferNotFound, InvalidRequest
+from fanin.errors import BufferNotFound, InvalidRequest, ServiceUnavailable, Throttled
 from fanin.wire.patterns import BUFFER
 
 NAMESPACE: Final = "/buffers"
@@ -76,7 +77,9 @@ def entry_of(record: Record) -> WorkEntry:
     """
     value = dict(record.value)
     try:
-        _check_numbers(value)
+        for field in ("limit", "batch_id", "renew_at", "retention"):
+            if not isinstance(value[field], int):
+                raise TypeError(f"{field} is {value[field]!r} instead of a whole number")  # noqa: TRY301
         kept = {name: value[name] for name in _KEPT}
         kept["marks"] = tuple((at, items) for at, items in kept["marks"])
         return WorkEntry(BUFFER.decode(value), **kept, version=record.version)
@@ -86,12 +89,6 @@ def entry_of(record: Record) -> WorkEntry:
             f" restore the row of the directory table with {names.TOPIC}={NAMESPACE} and"
             f" {names.NAME}={record.name}, or remove it and define the buffer again"
         ) from error
-
-
-def _check_numbers(value: dict[str, Any]) -> None:
-    for field in ("limit", "batch_id", "renew_at", "retention"):
-        if not isinstance(value[field], int):
-            raise TypeError(f"{field} is {value[field]!r} instead of a whole number")
 
 
 class BufferRecords:
@@ -172,10 +169,10 @@ class BufferRecords:
     def _remember(self, name: str, record: Record | None) -> WorkEntry | None:
         """Remember a record, except of a buffer that takes no more work."""
         entry = None if record is None else entry_of(record)
-        if entry is None or entry.going:
-            self._known.forget(name)
-            return entry
-        return self._known.remember(name, entry)
+        if entry is not None and not entry.going:
+            return self._known.remember(name, entry)
+        self._known.forget(name)
+        return entry
 
 
 def _readable(record: Record) -> WorkEntry | None:
@@ -184,3 +181,38 @@ def _readable(record: Record) -> WorkEntry | None:
         return entry_of(record)
     except BufferNotFound:
         return None
+
+
+_MORE: Final = 5  # seconds for which the record of a consumer that died outlives its wait
+
+
+class WaitingConsumers:
+    """Counts the consumers that wait.
+
+    Args:
+        ports: the directory table, clock and randomness.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def count(self, name: str) -> int:
+        """How many consumers are waiting for work of a buffer, up to a hundred."""
+        return len(self._ports.directory.page(_namespace(name)).records)
+
+    def came(self, name: str, waiter: str, until: int) -> None:
+        """Count a consumer of a buffer from now on, until ``until`` in ms."""
+        self._ports.directory.put(_namespace(name), waiter, {}, expires_at=until // 1000 + _MORE)
+
+    def left(self, name: str, waiter: str) -> None:
+        """Count it no longer; if that cannot be written, its record expires by itself.
+
+        An error would keep from the consumer the work that it has just received, and such work comes again
+        only later, as received once more.
+        """
+        with suppress(Throttled, ServiceUnavailable):
+            self._ports.directory.delete(_namespace(name), waiter)
+
+
+def _namespace(name: str) -> str:
+    return f"{NAMESPACE}/{name}"
