@@ -227,16 +227,13 @@ class RedriveDelivery:
         self, again: Sequence[_Again], why: Mapping[str, str], messages: Mapping[int, KeptMessage]
     ) -> None:
         """Fail the items of messages that cannot be sent, with their messages: a held item is held again."""
-        failures = (
-            Failure(one.item, _reason(why[one.item]), messages.get(one.note.ordinal), source=one.note.source)
-            for one in again
-        )
+        failures: list[Failure] = []
+        for one in again:
+            reason = f"redrive: {why[one.item]}"[: limits.MAX_REASON]
+            message = messages.get(one.note.ordinal)
+            failures.append(Failure(one.item, reason, message, source=one.note.source))
         for some in requests(failures):
             self._ledger.mark(some).whole()
-
-
-def _reason(why: str) -> str:
-    return f"redrive: {why}"[: limits.MAX_REASON]
 
 
 def _outgoing(one: _Again, message: KeptMessage, url: str) -> Outgoing:

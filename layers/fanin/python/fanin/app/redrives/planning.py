@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -88,18 +89,11 @@ class Planning:
         free = self._held.takings(batch, failed, elsewhere=True).free
         kept = [note for note in free if note.kept]
         refusals = self._refusals(request, kept)
-        refused: dict[str, int] = {}
-        for note in kept:
-            if (why := refusals.get(note.source)) is not None:
-                refused[why] = refused.get(why, 0) + 1
-        plan = [(note.ordinal, note.failed_at) for note in kept if refusals.get(note.source) is None]
+        refused = Counter(why for note in kept if (why := refusals[note.source]) is not None)
+        plan = [(note.ordinal, note.failed_at) for note in kept if refusals[note.source] is None]
         without = [note.ordinal for note in free if not note.kept]
-        counts = Counts(
-            already=len(failed) - len(free),
-            not_kept=len(without),
-            not_kept_items=tuple(without[:NAMED]),
-            refused=refused,
-        )
+        already, named = len(failed) - len(free), tuple(without[:NAMED])
+        counts = Counts(already=already, not_kept=len(without), not_kept_items=named, refused=dict(refused))
         return plan, counts
 
     def _refusals(self, request: Redrive, notes: Iterable[FailureRow]) -> Mapping[str, str | None]:
@@ -113,13 +107,11 @@ class Planning:
         """Those notes whose item has failed, or is held: a note is written before another mark may win."""
         if batch.mode is Mode.ESTIMATED:
             return notes
-        held = self._held.pending(batch, [note.ordinal for note in notes]) if batch.holds else set()
-        marked = (
-            set()
-            if not batch.state.terminal
-            else self._failed.among(batch.batch_id, [note.ordinal for note in notes])
-        )
-        return [note for note in notes if note.ordinal in held or note.ordinal in marked]
+        ordinals = [note.ordinal for note in notes]
+        failed = set(self._held.pending(batch, ordinals)) if batch.holds else set()
+        if batch.state.terminal:
+            failed |= self._failed.among(batch.batch_id, ordinals)
+        return [note for note in notes if note.ordinal in failed]
 
 
 _SHOWN: Final = 300

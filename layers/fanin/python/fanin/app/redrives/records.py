@@ -15,18 +15,11 @@ from typing import Any, Final, TypeVar
 
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.ports.records import Record, Records
+from fanin.domain import redrives
 from fanin.domain.batch import Batch
 from fanin.domain.ids import digest
 from fanin.domain.paging import pages
-from fanin.domain.redrives import (
-    MAX_REFUSALS,
-    NAMED,
-    OTHER_REFUSALS,
-    OrdinalRange,
-    Redrive,
-    RedriveState,
-    Redriving,
-)
+from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving
 from fanin.errors import BatchGone
 
 LEASE_MS: Final = 120_000
@@ -49,13 +42,14 @@ class Counts:
         """Both together."""
         refused = dict(self.refused)
         for why, count in other.refused.items():
-            known = why if why in refused or len(refused) < MAX_REFUSALS else OTHER_REFUSALS
+            full = why not in refused and len(refused) >= redrives.MAX_REFUSALS
+            known = redrives.OTHER_REFUSALS if full else why
             refused[known] = refused.get(known, 0) + count
         return Counts(
             self.items + other.items,
             self.already + other.already,
             self.not_kept + other.not_kept,
-            (*self.not_kept_items, *other.not_kept_items)[:NAMED],
+            (*self.not_kept_items, *other.not_kept_items)[: redrives.NAMED],
             refused,
         )
 

@@ -6,6 +6,7 @@ Whoever repeats a step after a crash gives them the same items, so each is sent 
 as the batch of that item lives.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -57,13 +58,8 @@ class RedriveService:
             return self._count(batch, request)
         owner = self._ports.random.bytes(8).hex()
         run = self._begin(batch, request, owner)
-        try:
-            run = self._go_on(run, owner, until=self._ports.clock.now() + AT_ONCE_MS, most=self._at_once)
-        except (Throttled, ServiceUnavailable):
-            run = records.read(self._ports.records, batch_id, run.name) or run  # the worker has more patience
-        if not run.done and run.owner == owner:
-            self._hand_over(run)
-        return run.shown
+        until = self._ports.clock.now() + AT_ONCE_MS
+        return self._go_on(run, owner, until=until, most=self._at_once, patient=False)
 
     def redrives(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Redrivings:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
@@ -93,19 +89,9 @@ class RedriveService:
         run = records.read(self._ports.records, batch_id, name)
         if run is None or run.done or self._is_others(run, owner):
             return None
-        version = run.version
-        try:
-            run = self._go_on(run, owner, until=until)
-        except GONE:
-            return None
-        except (Throttled, ServiceUnavailable):
-            run = records.read(self._ports.records, batch_id, name) or run
-            if run.version == version:
-                raise
-            # It got further, so the next job has all its tries again.
-        if not run.done and run.owner == owner:
-            self._hand_over(run)
-        return run.shown
+        with suppress(*GONE):
+            return self._go_on(run, owner, until=until)
+        return None
 
     def _batch(self, batch_id: int) -> Batch:
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
@@ -139,7 +125,31 @@ class RedriveService:
     def _is_others(self, run: RedriveRun, owner: str) -> bool:
         return run.owner != owner and run.until > self._ports.clock.now()
 
-    def _go_on(self, run: RedriveRun, owner: str, *, until: int, most: int | None = None) -> RedriveRun:
+    def _go_on(
+        self, run: RedriveRun, owner: str, *, until: int, most: int | None = None, patient: bool = True
+    ) -> Redriving:
+        """Take steps as far as that goes, and hand what is left over to the next job.
+
+        Args:
+            run: as it is stored.
+            owner: who goes on with it.
+            until: as in ``_take_steps``.
+            most: as in ``_take_steps``.
+            patient: whether to raise if the first step was throttled: a job comes again by itself. One that
+                got further has a next job instead, with all its tries.
+        """
+        version = run.version
+        try:
+            run = self._take_steps(run, owner, until=until, most=most)
+        except (Throttled, ServiceUnavailable):
+            run = records.read(self._ports.records, run.batch_id, run.name) or run
+            if patient and run.version == version:
+                raise
+        if not run.done and run.owner == owner:
+            self._ports.redrives.send([{"batch_id": run.batch_id, "redrive": run.name, "owner": owner}])
+        return run.shown
+
+    def _take_steps(self, run: RedriveRun, owner: str, *, until: int, most: int | None) -> RedriveRun:
         """Take steps until the redrive is finished, the time is up, or somebody else goes on with it.
 
         Raises:
@@ -179,10 +189,6 @@ class RedriveService:
                 return run
         self._delivery.close(run)
         return replace(run, done=True)
-
-    def _hand_over(self, run: RedriveRun) -> None:
-        job = {"batch_id": run.batch_id, "redrive": run.name, "owner": run.owner}
-        self._ports.redrives.send([job])
 
     def _count(self, batch: Batch, request: Redrive) -> Redriving:
         """What a redrive would do, as far as the time allows to count."""
