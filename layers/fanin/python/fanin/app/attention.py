@@ -54,9 +54,7 @@ def _target_fails(ports: Ports, batch: Batch) -> bool:
 
 
 def _has_failed(ports: Ports, batch: Batch) -> bool:
-    if batch.failed or not batch.failed_more:
-        return batch.failed > 0
-    return bool(ports.parts.failures(batch.batch_id, limit=1)[0])
+    return batch.failed > 0 or (batch.failed_more and bool(ports.parts.failures(batch.batch_id, limit=1)[0]))
 
 
 def _redriven(ports: Ports, batch: Batch) -> bool:

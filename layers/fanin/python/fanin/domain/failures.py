@@ -76,21 +76,15 @@ def checked_message(message: object) -> KeptMessage:
         )
     for name, attribute in message.attributes.items():
         limits.text("the name of an attribute", name, limits.MAX_MESSAGE_ATTRIBUTE_NAME, least=1)
-        _check_attribute(name, attribute)
+        if not isinstance(attribute, MessageAttribute):
+            raise InvalidRequest(f"attribute {name!r} must be a MessageAttribute(data_type, value)")
+        kind, most = attribute.data_type, limits.MAX_MESSAGE_ATTRIBUTE_TYPE
+        limits.text(f"the type of attribute {name!r}", kind, most, least=1)
+        if kind.partition(".")[0] != "Binary":
+            limits.text(f"attribute {name!r} of type {kind}", attribute.value, limits.MAX_FAILED_MESSAGES)
+        elif not isinstance(attribute.value, bytes):
+            raise InvalidRequest(f"attribute {name!r} is of type {kind}, so its value must be bytes")
     return message
-
-
-def _check_attribute(name: str, attribute: object) -> None:
-    if not isinstance(attribute, MessageAttribute):
-        raise InvalidRequest(f"attribute {name!r} must be a MessageAttribute(data_type, value)")
-    kind = limits.text(
-        f"the type of attribute {name!r}", attribute.data_type, limits.MAX_MESSAGE_ATTRIBUTE_TYPE, least=1
-    )
-    binary = kind.partition(".")[0] == "Binary"
-    if not binary:
-        limits.text(f"attribute {name!r} of type {kind}", attribute.value, limits.MAX_FAILED_MESSAGES)
-    elif not isinstance(attribute.value, bytes):
-        raise InvalidRequest(f"attribute {name!r} is of type {kind}, so its value must be bytes")
 
 
 _VARIABLE: Final = re.compile(

@@ -90,16 +90,9 @@ class Frame:
     @classmethod
     def of(cls, batch: Batch) -> Frame:
         """The frame of a batch, without its missing envelopes."""
-        return cls(
-            batch.batch_id,
-            batch.state,
-            batch.items,
-            batch.closed_idle_ttl,
-            batch.metadata,
-            batch.user_key,
-            totals=batch.totals,
-            totals_exact=batch.totals_exact,
-        )
+        asked = batch.items, batch.closed_idle_ttl, batch.metadata, batch.user_key
+        exact = batch.totals_exact
+        return cls(batch.batch_id, batch.state, *asked, totals=batch.totals, totals_exact=exact)
 
 
 @dataclass(frozen=True, slots=True)

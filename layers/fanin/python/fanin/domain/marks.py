@@ -212,6 +212,9 @@ class Receipt:
     held: int = 0
 
 
+_ADD_UP: Final = ("first", "failed", "duplicates", "ranged", "late", "held")
+
+
 Unsettled: TypeAlias = Mapping[int, FaninError]
 """Why marks are not settled, by their places in the request."""
 
@@ -280,18 +283,8 @@ def merge_receipts(receipts: Iterable[Receipt]) -> list[Receipt]:
     """
     merged: dict[int, Receipt] = {}
     for receipt in receipts:
-        before = merged.get(receipt.batch_id)
-        if before is None:
-            merged[receipt.batch_id] = receipt
-            continue
-        merged[receipt.batch_id] = replace(
-            receipt,
-            complete=before.complete or receipt.complete,
-            first=before.first + receipt.first,
-            failed=before.failed + receipt.failed,
-            duplicates=before.duplicates + receipt.duplicates,
-            ranged=before.ranged + receipt.ranged,
-            late=before.late + receipt.late,
-            held=before.held + receipt.held,
-        )
+        if (before := merged.get(receipt.batch_id)) is not None:
+            sums = {name: getattr(before, name) + getattr(receipt, name) for name in _ADD_UP}
+            receipt = replace(receipt, complete=before.complete or receipt.complete, **sums)  # noqa: PLW2901
+        merged[receipt.batch_id] = receipt
     return list(merged.values())

@@ -14,6 +14,7 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, NoReturn, TypeAlias
 
 from fanin.errors import InvalidRequest
@@ -255,14 +256,6 @@ def _exactly(operand: Any) -> Judge | None:
     return (lambda value: _same(operand, value)) if isinstance(operand, str) else None
 
 
-def _prefix(operand: Any) -> Judge | None:
-    return _like(operand, "{}.*", str.startswith)
-
-
-def _suffix(operand: Any) -> Judge | None:
-    return _like(operand, ".*{}", str.endswith)
-
-
 def _equals_ignore_case(operand: Any) -> Judge | None:
     return _like({_IGNORE_CASE: operand}, "{}", str.__eq__)
 
@@ -379,8 +372,8 @@ _OPERATORS: Final[Mapping[str, Callable[[Any], Judge | None]]] = {
     "exactly": _exactly,
     _EXISTS: _exists,
     "numeric": _numeric,
-    "prefix": _prefix,
-    "suffix": _suffix,
+    "prefix": partial(_like, cased="{}.*", plain=str.startswith),
+    "suffix": partial(_like, cased=".*{}", plain=str.endswith),
     "wildcard": _wildcard,
 }
 """What each makes of what it takes; an absence is no value, so ``exists`` finds it in ``_answers``."""

@@ -64,16 +64,7 @@ def alternatives(items: int) -> list[Cost]:
     ]
 
 
-ALARM_METRICS: Final = 36
-"""Metrics that the alarms look at. CloudWatch bills each, also within metric math."""
-DASHBOARDS: Final = 1
-POLLED_QUEUES: Final = 10
-"""Queues that feed a function."""
-RATES: Final = 2
-"""Functions that run at a rate, the reaper and the registrar."""
-
 MONTH_SECONDS: Final = 30 * 86_400
-RATE_SECONDS: Final = 300
 POLLS_A_DAY: Final = 21_600
 """Requests to an empty queue that feeds a function: five pollers, which wait for 20 seconds each."""
 RUN_READS: Final = 8
@@ -84,20 +75,20 @@ RUN_MS: Final = 80
 
 def idle(
     *,
-    alarm_metrics: int = ALARM_METRICS,
-    dashboards: int = DASHBOARDS,
-    polled_queues: int = POLLED_QUEUES,
-    rates: int = RATES,
-    rate_seconds: int = RATE_SECONDS,
+    alarm_metrics: int = 36,
+    dashboards: int = 1,
+    polled_queues: int = 10,
+    rates: int = 2,
+    rate_seconds: int = 300,
     secrets: int = 0,
 ) -> Usage:
-    """What an idle month consumes.
+    """What an idle month consumes; by default, one of the stack as it is.
 
     Args:
-        alarm_metrics: metrics of all alarms.
+        alarm_metrics: metrics that the alarms look at. CloudWatch bills each, also within metric math.
         dashboards: of the deployment.
         polled_queues: queues with an event source mapping.
-        rates: functions that run at a rate.
+        rates: functions that run at a rate, the reaper and the registrar.
         rate_seconds: seconds between two runs.
         secrets: of Secrets Manager; there is one with webhooks.
     """

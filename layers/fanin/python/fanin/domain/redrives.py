@@ -47,9 +47,8 @@ class Selection:
         limits.at_most("ranges", self.ranges, limits.MAX_SELECTED_RANGES)
         for error in self.errors:
             limits.text("an error", error, limits.MAX_REASON, least=1)
-        if (size := sum(len(error.encode(errors="surrogatepass")) for error in self.errors)) > (
-            most := limits.MAX_ERRORS_BYTES
-        ):
+        size, most = sum(len(error.encode()) for error in self.errors), limits.MAX_ERRORS_BYTES
+        if size > most:
             raise RequestTooLarge(f"{size} bytes of errors in one call; send at most {most}")
         for one in self.ranges:
             limits.whole("the end of a range", one.stop, 1, MAX_ITEMS)

@@ -213,14 +213,9 @@ class ErrorGroup:
     def plus(self, other: ErrorGroup) -> ErrorGroup:
         """Both groups, which have the same error, as one."""
         first = min(self, other, key=lambda group: group.first)
-        return ErrorGroup(
-            self.error,
-            self.failed + other.failed,
-            first.example,
-            first.first,
-            max(self.last_failed_at, other.last_failed_at),
-            self.kept + other.kept,
-        )
+        latest = max(self.last_failed_at, other.last_failed_at)
+        failed, kept = self.failed + other.failed, self.kept + other.kept
+        return replace(first, failed=failed, last_failed_at=latest, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,13 +134,11 @@ class BufferService:
         batch, pending = self._slots.pending(entry.buffer)
         taken = min(pending, self._ports.queues.state(entry.buffer.queue).in_flight)
         waiting = pending - taken
-        return Level(
-            entry.buffer,
-            count=waiting or -self._consumers.count(name),
-            pending=pending,
-            taken=taken,
-            draining=batch is None or batch.state is not State.OPEN,
+        count, draining = (
+            waiting or -self._consumers.count(name),
+            batch is None or batch.state is not State.OPEN,
         )
+        return Level(entry.buffer, count=count, pending=pending, taken=taken, draining=draining)
 
     def put(
         self, name: str, payloads: Sequence[str], *, key: str | None = None, caller: Principal | None = None

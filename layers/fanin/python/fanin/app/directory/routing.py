@@ -61,7 +61,14 @@ class RoutingService:
         self._known: Fresh[str, tuple[Route, ...]] = Fresh(self._ports.clock)
 
     def put(self, request: PutRoute) -> Route:
-        self._check(request)
+        directory.check_name(request.name)
+        limits.name("topic", request.topic, limits.MAX_NAME)
+        limits.pairs("attributes", request.attributes)
+        json_text("the pattern", request.pattern)
+        if len(json.dumps(request.pattern)) > limits.MAX_PATTERN:  # as it is written into the rule
+            most = limits.MAX_PATTERN
+            raise InvalidRequest(f"the pattern is over {most} characters; split it into two routes")
+        self._ports.rules.check(request.pattern)
         value = {
             "pattern": dict(request.pattern),
             "topic": request.topic,
@@ -220,16 +227,6 @@ class RoutingService:
 
     def _row(self, name: str) -> Record | None:
         return self._ports.directory.read(NAMESPACE, [name]).get(name)
-
-    def _check(self, request: PutRoute) -> None:
-        directory.check_name(request.name)
-        limits.name("topic", request.topic, limits.MAX_NAME)
-        limits.pairs("attributes", request.attributes)
-        json_text("the pattern", request.pattern)
-        if len(json.dumps(request.pattern)) > limits.MAX_PATTERN:  # as it is written into the rule
-            most = limits.MAX_PATTERN
-            raise InvalidRequest(f"the pattern is over {most} characters; split it into two routes")
-        self._ports.rules.check(request.pattern)
 
 
 def _passes(error: Exception) -> bool:

@@ -166,15 +166,10 @@ class DirectoryService(Directory):
         now = self._ports.clock.now()
         # A heartbeat names the channel that was resolved before, so the queue need not be looked up.
         known = old is not None and old.channel == request.channel
-        return Registration(
-            topic=request.topic,
-            name=request.name,
-            channel=request.channel if known else self._ports.channels.resolve(request.channel),
-            attributes=dict(request.attributes),
-            lease=request.lease,
-            since=old.since if old else now,
-            until=(-(-now // 1000) + request.lease) * 1000,
-        )
+        channel = request.channel if known else self._ports.channels.resolve(request.channel)
+        who, attributes = (request.topic, request.name), dict(request.attributes)
+        since, until = old.since if old else now, (-(-now // 1000) + request.lease) * 1000
+        return Registration(*who, channel, attributes, request.lease, since, until)
 
     def _list_topic(self, registration: Registration) -> None:
         """Make sure that the topic is listed for as long as the registration's row can exist."""

@@ -101,13 +101,8 @@ def put_plan(records: Records, batch: Batch, plan: ScatterPlan) -> bool:
 
 def put_message(records: Records, batch: Batch, scatter: Scatter) -> None:
     """Write the message, and the topic whose recipients are still to be listed, if any."""
-    message = {
-        "body": scatter.body,
-        "type": scatter.type,
-        "attributes": dict(scatter.attributes),
-        "topic": scatter.topic,
-        "where": dict(scatter.where),
-    }
+    said = {"body": scatter.body, "type": scatter.type, "attributes": dict(scatter.attributes)}
+    message = {**said, "topic": scatter.topic, "where": dict(scatter.where)}
     records.put_all(str(batch.batch_id), {_MESSAGE: message}, expires_at=batch.expires_at)
 
 

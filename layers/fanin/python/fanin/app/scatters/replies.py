@@ -222,7 +222,7 @@ class Replies:
             answers.append(ReplyReceipt(*place, first=first_of_item, different=not same, late=late))
         return answers
 
-    def page(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
+    def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         batch = scatters(self._ledger, {batch_id})[batch_id]
         counted, after = self._counted_from(batch, ordinal_of(cursor), limit + 1)
