@@ -71,8 +71,11 @@ def load_messages(ports: Ports, batch_id: int, notes: Iterable[FailureRow]) -> d
     found = dict(ports.parts.messages(batch_id, rows)) if rows else {}
     objects = ports.claims.load(list(keys.values())) if keys else {}
     found |= {ordinal: objects[key] for ordinal, key in keys.items() if key in objects}
-    messages = {ordinal: _unpacked(content) for ordinal, content in found.items()}
-    return {ordinal: message for ordinal, message in messages.items() if message is not None}
+    messages: dict[int, KeptMessage] = {}
+    for ordinal, content in found.items():
+        with suppress(ValueError, LookupError, TypeError, AttributeError, InvalidRequest):
+            messages[ordinal] = unpack(content)
+    return messages
 
 
 def put_large(
@@ -121,12 +124,6 @@ def put_large(
     if objects:
         ports.claims.put_all(objects)
     return keys, {}
-
-
-def _unpacked(content: bytes) -> KeptMessage | None:
-    with suppress(ValueError, LookupError, TypeError, AttributeError, InvalidRequest):
-        return unpack(content)
-    return None
 
 
 class Failing(NamedTuple):

@@ -34,15 +34,14 @@ class Patterns(Kinds):
         self._ports = ports
 
     def ended(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
-        match batch.kind:
-            case Kind.FRAME:
-                from fanin.app import frames
+        if batch.kind is Kind.FRAME:
+            from fanin.app import frames
 
-                return frames.ended(event)
-            case Kind.SCATTER:
-                from fanin.app.scatters import gather
+            return frames.ended(event)
+        if batch.kind is Kind.SCATTER:
+            from fanin.app.scatters import gather
 
-                return gather.ended(self._ports, ledger, batch, event)
+            return gather.ended(self._ports, ledger, batch, event)
         return event
 
     def announced(self, batch: Batch) -> None:

@@ -339,12 +339,9 @@ def merge_verdicts(pages: Iterable[Verdict]) -> Verdict:
     verdict, *others = pages
     # Neighbouring pages both check the words above their border, and say the same about them.
     for page in others:
-        verdict = replace(
-            page,
-            pending=verdict.pending + page.pending,
-            disagreements=tuple(dict.fromkeys(verdict.disagreements + page.disagreements)),
-            repaired=verdict.repaired or page.repaired,
-        )
+        said = tuple(dict.fromkeys(verdict.disagreements + page.disagreements))
+        pending, repaired = verdict.pending + page.pending, verdict.repaired or page.repaired
+        verdict = replace(page, pending=pending, disagreements=said, repaired=repaired)
     return verdict
 
 

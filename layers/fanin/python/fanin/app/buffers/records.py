@@ -127,11 +127,8 @@ class BufferRecords:
         """List the buffers by name; one whose record cannot be read is named, and hides no other."""
         page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
         found = [(record.name, _readable(record)) for record in page.records]
-        return BufferPage(
-            tuple(entry.buffer for _, entry in found if entry is not None and not entry.going),
-            page.cursor,
-            tuple(name for name, entry in found if entry is None),
-        )
+        buffers = tuple(entry.buffer for _, entry in found if entry is not None and not entry.going)
+        return BufferPage(buffers, page.cursor, tuple(name for name, entry in found if entry is None))
 
     def owner(self, queue: str, *, other_than: str) -> str | None:
         """The name of another buffer that has a queue; None if there is none. Looks at all buffers."""

@@ -134,10 +134,8 @@ class BufferService:
         batch, pending = self._slots.pending(entry.buffer)
         taken = min(pending, self._ports.queues.state(entry.buffer.queue).in_flight)
         waiting = pending - taken
-        count, draining = (
-            waiting or -self._consumers.count(name),
-            batch is None or batch.state is not State.OPEN,
-        )
+        count = waiting or -self._consumers.count(name)
+        draining = batch is None or batch.state is not State.OPEN
         return Level(entry.buffer, count=count, pending=pending, taken=taken, draining=draining)
 
     def put(

@@ -93,8 +93,8 @@ class Registrar:
             for topic in page.records:
                 begin = place if topic.name == place.topic else _Place(place.topics, topic.name)
                 after = self._check(begin, stop) or after
-            place = after
-            self._remember(place)
+            place, until = after, now() // 1000 + _KEPT
+            self.ports.directory.put(_NAMESPACE, _PLACE, asdict(place), expires_at=until)
             more = place != _Place()
             if not more or self._counts["seen"] >= self.budget or now() >= stop:
                 return Swept(**self._counts, more=more)
@@ -170,7 +170,3 @@ class Registrar:
         except (InvalidRequest, TypeError):
             return _Place()  # the row is damaged
         return place
-
-    def _remember(self, place: _Place) -> None:
-        until = self.ports.clock.now() // 1000 + _KEPT
-        self.ports.directory.put(_NAMESPACE, _PLACE, asdict(place), expires_at=until)

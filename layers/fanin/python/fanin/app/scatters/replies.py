@@ -278,15 +278,13 @@ class Replies:
         stop = min(start + _AHEAD, batch.items)
         ahead = 2 * most
         while start < stop and len(found) < most:
-            found += self._counted(batch, range(start, min(start + ahead, stop)))
-            start, ahead = start + ahead, 2 * ahead
+            end = min(start + ahead, stop)
+            pending = self._ledger.pending(batch.batch_id, start, end)
+            done = [ordinal for ordinal in range(start, end) if ordinal not in pending]
+            failed = self._ledger.failed_among(batch.batch_id, done)
+            found += [ordinal for ordinal in done if ordinal not in failed]
+            start, ahead = end, 2 * ahead
         return found[:most], min(start, stop)
-
-    def _counted(self, batch: Batch, ordinals: range) -> list[int]:
-        pending = self._ledger.pending(batch.batch_id, ordinals.start, ordinals.stop)
-        done = [ordinal for ordinal in ordinals if ordinal not in pending]
-        failed = self._ledger.failed_among(batch.batch_id, done)
-        return [ordinal for ordinal in done if ordinal not in failed]
 
 
 def _check(reply: Reply, batch_id: int, ordinal: int) -> None:

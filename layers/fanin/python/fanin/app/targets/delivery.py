@@ -84,15 +84,9 @@ def _tell(ports: Ports, target: Target, notice: ChannelNotice) -> None:
 def message_body(notice: ChannelNotice) -> str:
     """The event as the message of a queue, with the fields that EventBridge gives it."""
     event = notice.event
-    return compact(
-        {
-            "id": event.id,
-            "detail-type": event.detail_type,
-            "source": event.source,
-            "time": encode_time(event.time),
-            "detail": {**event.detail, "id": event.id},
-        }
-    )
+    about = {"id": event.id, "detail-type": event.detail_type, "source": event.source}
+    detail = {**event.detail, "id": event.id}
+    return compact({**about, "time": encode_time(event.time), "detail": detail})
 
 
 def _mark(ports: Ports, job: TargetJob, kept: TargetRecord) -> None:

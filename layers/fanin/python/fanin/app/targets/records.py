@@ -121,14 +121,9 @@ class TargetRecord:
     @classmethod
     def of(cls, record: Record) -> TargetRecord:
         value = record.value
-        return cls(
-            int(record.name.removeprefix(TARGETS)),
-            TARGET.decode(value["target"]),
-            TargetState(value["state"]),
-            **{name: value[name] for name in _KEPT},
-            version=record.version,
-            expires_at=record.expires_at,
-        )
+        number, target = int(record.name.removeprefix(TARGETS)), TARGET.decode(value["target"])
+        kept = {"state": TargetState(value["state"]), **{name: value[name] for name in _KEPT}}
+        return cls(number, target, **kept, version=record.version, expires_at=record.expires_at)
 
     @property
     def value(self) -> dict[str, Any]:
@@ -204,17 +199,9 @@ class TargetJob:
 
     def encode(self) -> dict[str, object]:
         event = self.notice.event
-        return {
-            "batch_id": self.batch_id,
-            "target": self.number,
-            "since": self.since,
-            "once": self.once,
-            "succeeded": self.notice.succeeded,
-            "id": event.id,
-            "detail_type": event.detail_type,
-            "time": event.time,
-            "detail": event.detail,
-        }
+        job = {"batch_id": self.batch_id, "target": self.number, "since": self.since, "once": self.once}
+        told = {"id": event.id, "detail_type": event.detail_type, "time": event.time, "detail": event.detail}
+        return {**job, "succeeded": self.notice.succeeded, **told}
 
     @classmethod
     def decode(cls, job: Mapping[str, Any]) -> TargetJob:
