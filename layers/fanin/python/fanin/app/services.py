@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fanin.app.api import Ledger
+from fanin.app.api import Buffers, Diagnostics, Frames, Ledger
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
@@ -18,11 +18,8 @@ from fanin.domain import limits
 from fanin.domain.batch import Batch, Kind, State
 
 if TYPE_CHECKING:
-    from fanin.app.buffers.service import BufferService
-    from fanin.app.diagnosis.service import DiagnosisService
     from fanin.app.directory.routing import RoutingService
     from fanin.app.directory.service import DirectoryService
-    from fanin.app.frames import FrameService
     from fanin.app.redrives.redrive import RedriveService
     from fanin.app.scatters.service import ScatterService
 
@@ -90,7 +87,7 @@ class Services:
         return LedgerService(self.ports, Patterns(self.ports), rows=self._rows)
 
     @cached_property
-    def diagnostics(self) -> DiagnosisService:
+    def diagnostics(self) -> Diagnostics:
         from fanin.app.diagnosis.service import DiagnosisService
 
         return DiagnosisService(self.ports, rows=self._rows)
@@ -114,13 +111,13 @@ class Services:
         return ScatterService(self.ledger)
 
     @cached_property
-    def frames(self) -> FrameService:
+    def frames(self) -> Frames:
         from fanin.app.frames import FrameService
 
         return FrameService(self.ledger)
 
     @cached_property
-    def buffers(self) -> BufferService:
+    def buffers(self) -> Buffers:
         from fanin.app.buffers.service import BufferService
 
         return BufferService(self.ledger)

@@ -283,8 +283,11 @@ def merge_receipts(receipts: Iterable[Receipt]) -> list[Receipt]:
     """
     merged: dict[int, Receipt] = {}
     for receipt in receipts:
-        if (before := merged.get(receipt.batch_id)) is not None:
-            sums = {name: getattr(before, name) + getattr(receipt, name) for name in _ADD_UP}
-            receipt = replace(receipt, complete=before.complete or receipt.complete, **sums)  # noqa: PLW2901
-        merged[receipt.batch_id] = receipt
+        before = merged.get(receipt.batch_id)
+        merged[receipt.batch_id] = receipt if before is None else _added(before, receipt)
     return list(merged.values())
+
+
+def _added(before: Receipt, later: Receipt) -> Receipt:
+    sums = {name: getattr(before, name) + getattr(later, name) for name in _ADD_UP}
+    return replace(later, complete=before.complete or later.complete, **sums)

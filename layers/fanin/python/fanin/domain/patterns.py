@@ -165,9 +165,8 @@ def _values(
     while left:
         value, begin, chosen = left.pop()
         if isinstance(value, Mapping):
-            if (
-                begin < len(path) or not path
-            ):  # EventBridge finds an empty name only where it is the whole path
+            # EventBridge finds an empty name only where it is the whole path.
+            if begin < len(path) or not path:
                 names = ((path[begin:end], end) for end in _ends(path, begin))
                 left += [(value[name], end + 1, chosen) for name, end in names if name in value]
         elif not isinstance(value, list):

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
 
 from fanin.domain import limits
 from fanin.domain.failures import error_of
@@ -69,11 +68,11 @@ class Selection:
         return max((one.stop for one in self.ranges), default=None)
 
 
-NAMED: Final = 10
+NAMED = 10
 """How many of the failures without a message a redrive names."""
-MAX_REFUSALS: Final = 20
+MAX_REFUSALS = 20
 """How many different reasons of queues a redrive tells apart; the others are counted together."""
-OTHER_REFUSALS: Final = "other reasons"
+OTHER_REFUSALS = "other reasons"
 
 
 @dataclass(frozen=True, slots=True)

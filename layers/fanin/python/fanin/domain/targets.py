@@ -13,26 +13,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Final
 from urllib.parse import urlsplit
 
 from fanin.domain import limits
 from fanin.errors import InvalidRequest
 
-MAX_TARGETS: Final = 5
-MAX_TASK_TOKEN: Final = 2_048
+MAX_TARGETS = 5
+MAX_TASK_TOKEN = 2_048
 """Characters; see "SendTaskSuccess", AWS Step Functions API Reference."""
-MAX_CALLBACK_ID: Final = 1_024
+MAX_CALLBACK_ID = 1_024
 """Characters; see "SendDurableExecutionCallbackSuccess", AWS Lambda API Reference."""
-CALLBACK_ID: Final = "[A-Za-z0-9+/]+={0,2}"
-MAX_URL: Final = 2_048
+CALLBACK_ID = "[A-Za-z0-9+/]+={0,2}"
+MAX_URL = 2_048
 """Characters of a webhook's URL."""
-FIRST_PAUSE: Final = 20
-LONGEST_PAUSE: Final = 3_600
+FIRST_PAUSE = 20
+LONGEST_PAUSE = 3_600
 """Seconds until a target is told again at the latest: after the first attempt, and at most."""
-PATIENCE_MS: Final = 86_400_000
+PATIENCE_MS = 86_400_000
 """How long a target is tried before it is parked."""
-_SHOWN: Final = 4
+_SHOWN = 4
 
 
 class TargetType(StrEnum):
@@ -127,7 +126,7 @@ class Target:
         return self.when is When.ANY or (self.when is When.COMPLETE) is succeeded
 
 
-FIELD: Final[Mapping[TargetType, str]] = {
+FIELD: Mapping[TargetType, str] = {
     TargetType.STEP_FUNCTIONS: "task_token",
     TargetType.DURABLE_CALLBACK: "callback_id",
     TargetType.SQS: "queue_url",
@@ -176,26 +175,26 @@ class TargetReports:
     targets: Sequence[TargetReport]
 
 
-HTTPS: Final = 443
-EVERY_HOST: Final = "*:*"
+HTTPS = 443
+EVERY_HOST = "*:*"
 """Allows every host and port; for a service in memory, which calls nobody."""
-ANY_PORT: Final = "*"
-_LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_HOST: Final = re.compile(rf"(?!.{{254}})({_LABEL}\.)*(?=[a-z0-9-]*[a-z])(?!0x[0-9a-f]*$){_LABEL}")
+ANY_PORT = "*"
+_LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_HOST = re.compile(rf"(?!.{{254}})({_LABEL}\.)*(?=[a-z0-9-]*[a-z])(?!0x[0-9a-f]*$){_LABEL}")
 """A name that DNS may have; its last label is not a number, also not in hex, so that no form of an IPv4
 address is one."""
-HOST_RULE: Final = rf"(\*\.)?({_LABEL}\.)*{_LABEL}(:([0-9]{{1,5}}|\*))?"
+HOST_RULE = rf"(\*\.)?({_LABEL}\.)*{_LABEL}(:([0-9]{{1,5}}|\*))?"
 """One allowed host: ``hooks.example.com``, ``*.example.com``, ``hooks.example.com:8443``."""
-_VISIBLE: Final = re.compile(r"[!-\[\]-~]+")
+_VISIBLE = re.compile(r"[!-\[\]-~]+")
 """ASCII without spaces, control characters and the backslash, which readers of URLs disagree about."""
-_SPECIAL: Final = (
+_SPECIAL = (
     *(IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24")),
     *(IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96")),
     *(IPv6Network("2d00::/8"), IPv6Network("2e00::/7"), IPv6Network("3000::/4")),
 )
 """Of protocols and relays; those that stand for an IPv4 address; of documentation (RFC 9637), and what IANA
 holds back of the global unicast addresses. Some versions of Python count some of them as global."""
-_LOOPBACK: Final = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
+_LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 
 @dataclass(frozen=True, slots=True)

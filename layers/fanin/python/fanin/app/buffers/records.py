@@ -140,7 +140,7 @@ class BufferRecords:
                 return record.name
         return None
 
-    def write(self, entry: WorkEntry) -> tuple[WorkEntry | None, bool]:
+    def write(self, entry: WorkEntry, expires_at: int = FOREVER) -> tuple[WorkEntry | None, bool]:
         """Write a record over the version from which it was made.
 
         The SDK repeats a write whose answer was lost, and others may have written after its first try. So
@@ -149,19 +149,15 @@ class BufferRecords:
         Returns:
             The record as it is now, and whether this call wrote it.
         """
-        return self._write(entry, FOREVER)
+        name, value, version = entry.buffer.name, entry.value(), entry.version
+        put = self._ports.directory.put
+        record, wrote = put(NAMESPACE, name, value, expires_at=expires_at, if_version=version)
+        return self._remember(name, record), wrote
 
     def bury(self, entry: WorkEntry) -> None:
         """Delete a record, unless it has changed since it was read; its version outlives it for a while."""
         until = self._ports.clock.now() // 1000 + GRAVE
-        self._write(entry._replace(going=True, buried=True), until)
-
-    def _write(self, entry: WorkEntry, expires_at: int) -> tuple[WorkEntry | None, bool]:
-        name = entry.buffer.name
-        record, wrote = self._ports.directory.put(
-            NAMESPACE, name, entry.value(), expires_at=expires_at, if_version=entry.version
-        )
-        return self._remember(name, record), wrote
+        self.write(entry._replace(going=True, buried=True), until)
 
     def _remember(self, name: str, record: Record | None) -> WorkEntry | None:
         """Remember a record, except of a buffer that takes no more work."""

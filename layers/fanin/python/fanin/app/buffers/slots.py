@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
 from itertools import groupby
-from typing import Final
 
 from fanin.app.buffers.records import BufferRecords, WorkEntry
 from fanin.app.fresh import Fresh
@@ -30,21 +29,21 @@ from fanin.domain.marks import WEIGHT, GivenUp
 from fanin.domain.reports import Missing
 from fanin.errors import GONE, BatchClosed, LimitReached, Throttled
 
-LIFETIME: Final = limits.MAX_LIFETIME
-RENEWAL: Final = 30 * 86_400
+LIFETIME = limits.MAX_LIFETIME
+RENEWAL = 30 * 86_400
 """How many seconds before the end of its batch's lifetime a buffer changes to a new batch."""
-SEND_MS: Final = 300_000
+SEND_MS = 300_000
 """Milliseconds that a put may take from its slots to its messages; a slower one is not accepted."""
-MARGIN_MS: Final = 900_000
+MARGIN_MS = 900_000
 """Added to the queue's retention before a slot counts as leaked: twice ``SEND_MS``, for a put that repeats
 another with the same slots, and the rest for differing clocks."""
-MARKS: Final = 12
-TRIES: Final = 5
+MARKS = 12
+TRIES = 5
 
 
-LOST: Final = "its message is lost or expired"
+LOST = "its message is lost or expired"
 """Reason of items whose slots were reclaimed."""
-REPLACED: Final = "its work was put in again under its key"
+REPLACED = "its work was put in again under its key"
 """Reason of items that a repeat of their put replaced by others."""
 
 

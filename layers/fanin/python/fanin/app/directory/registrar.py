@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Final
 
 from fanin.app.directory.service import TOPIC_PREFIX, TOPICS, DirectoryService
 from fanin.app.ports import Ports
@@ -11,11 +10,11 @@ from fanin.app.ports.records import Record
 from fanin.domain.directory import Left, Registration
 from fanin.errors import ChannelRefused, InvalidRequest
 
-PAGE: Final = 1_000
+PAGE = 1_000
 """How many registrations a run checks before it records its place; each may mean a call to SQS."""
-_NAMESPACE: Final = "registrar"
-_PLACE: Final = "place"
-_KEPT: Final = 30 * 86_400  # seconds
+_NAMESPACE = "registrar"
+_PLACE = "place"
+_KEPT = 30 * 86_400  # seconds
 
 
 @dataclass(frozen=True, slots=True)

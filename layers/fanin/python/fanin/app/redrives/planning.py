@@ -1,11 +1,8 @@
 """Which failures a redrive takes next: read and checked, before any of them is taken."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from fanin.app.fresh import Fresh
 from fanin.app.ledger.failed import Failed, Held
@@ -16,11 +13,48 @@ from fanin.domain.batch import Batch, Mode
 from fanin.domain.redrives import NAMED, Redrive
 from fanin.errors import ChannelRefused, InvalidRequest
 
-PAGE: Final = 250
+PAGE = 250
 """Failures of a page. Its plan stands in the record of the redrive, about 32 bytes for each."""
-LISTED: Final = 8
+LISTED = 8
 """How many pages one step reads at most until it finds a failure to take."""
-SOURCE_UNKNOWN: Final = "the queue of the message is not known; name one: queue_url, or --queue"
+SOURCE_UNKNOWN = "the queue of the message is not known; name one: queue_url, or --queue"
+
+
+_SHOWN = 300
+
+
+class Destinations:
+    """Resolves the queues that failed messages came from.
+
+    Args:
+        ports: the queues and the clock.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Forget what is known: whoever presses again may have mended a queue just now."""
+        self._known = Fresh[str, tuple[str | None, str | None]](self._ports.clock)
+
+    def refusal(self, queue: str) -> str | None:
+        """Why messages cannot be sent to a queue, given by URL or ARN; None if they can."""
+        return self._look(queue)[1]
+
+    def url(self, queue: str) -> str | None:
+        """The URL of a queue; None if messages cannot be sent to it."""
+        return self._look(queue)[0]
+
+    def _look(self, queue: str) -> tuple[str | None, str | None]:
+        """The URL of a queue to which messages can be sent, or why they cannot."""
+        if (known := self._known.get(queue)) is not None:
+            return known
+        try:
+            url = self._ports.channels.resolve(queue, new=False, again=True)
+        except (ChannelRefused, InvalidRequest) as error:
+            return self._known.remember(queue, (None, str(error)[:_SHOWN]))
+        return self._known.remember(queue, (url, None))
 
 
 class Planning:
@@ -112,40 +146,3 @@ class Planning:
         if batch.state.terminal:
             failed |= self._failed.among(batch.batch_id, ordinals)
         return [note for note in notes if note.ordinal in failed]
-
-
-_SHOWN: Final = 300
-
-
-class Destinations:
-    """Resolves the queues that failed messages came from.
-
-    Args:
-        ports: the queues and the clock.
-    """
-
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
-        self.look_again()
-
-    def look_again(self) -> None:
-        """Forget what is known: whoever presses again may have mended a queue just now."""
-        self._known = Fresh[str, tuple[str | None, str | None]](self._ports.clock)
-
-    def refusal(self, queue: str) -> str | None:
-        """Why messages cannot be sent to a queue, given by URL or ARN; None if they can."""
-        return self._look(queue)[1]
-
-    def url(self, queue: str) -> str | None:
-        """The URL of a queue; None if messages cannot be sent to it."""
-        return self._look(queue)[0]
-
-    def _look(self, queue: str) -> tuple[str | None, str | None]:
-        """The URL of a queue to which messages can be sent, or why they cannot."""
-        if (known := self._known.get(queue)) is not None:
-            return known
-        try:
-            url = self._ports.channels.resolve(queue, new=False, again=True)
-        except (ChannelRefused, InvalidRequest) as error:
-            return self._known.remember(queue, (None, str(error)[:_SHOWN]))
-        return self._known.remember(queue, (url, None))

@@ -8,7 +8,6 @@ as the batch of that item lives.
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
 
 from fanin.app.attention import look_again
 from fanin.app.ledger.service import LedgerService
@@ -22,11 +21,11 @@ from fanin.domain.batch import Batch, Kind
 from fanin.domain.redrives import Redrive, Redriving, Redrivings
 from fanin.errors import GONE, ChannelRefused, InvalidRequest, ServiceUnavailable, Throttled
 
-AT_ONCE: Final = 4
+AT_ONCE = 4
 """Pages that a call delivers itself; the worker does the others."""
-AT_ONCE_MS: Final = 8_000
-_LISTED: Final = limits.MAX_ROWS - 1  # and the batch
-COUNTED_MS: Final = 20_000
+AT_ONCE_MS = 8_000
+_LISTED = limits.MAX_ROWS - 1  # and the batch
+COUNTED_MS = 20_000
 """How long a dry run counts."""
 
 

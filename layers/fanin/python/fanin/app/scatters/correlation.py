@@ -5,7 +5,6 @@ process that dies before it opens its batch, or before it frees the id, does not
 """
 
 import hashlib
-from typing import Final
 from uuid import UUID
 
 from fanin.app.ports import Ports
@@ -13,10 +12,10 @@ from fanin.app.ports.records import Record
 from fanin.domain.batch import Batch
 from fanin.errors import CorrelationIdAlive, Throttled
 
-NAMESPACE: Final = "correlation"
-GRACE_MS: Final = 60_000
+NAMESPACE = "correlation"
+GRACE_MS = 60_000
 """Milliseconds that a process may take from claiming an id to opening its batch."""
-TRIES: Final = 5
+TRIES = 5
 
 
 def derived_from(batch: Batch) -> str:

@@ -4,13 +4,11 @@ They are records of its batch, written before the bits that stand for them. The 
 replies count.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from fanin.app.ports.records import Record, Records
 from fanin.domain import limits
@@ -67,7 +65,7 @@ class Chunk:
         return {"to": [[to.name, to.channel] for to in self.recipients], "page": self.page, "end": self.end}
 
     @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Chunk:
+    def of(cls, value: Mapping[str, Any]) -> Self:
         recipients = tuple(Recipient(*to) for to in value["to"])
         return cls(recipients, value["page"], value["end"])
 

@@ -15,7 +15,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Final
 
 from fanin.app.directory.service import DirectoryService
 from fanin.app.ledger.reservation import Reservation
@@ -150,11 +149,11 @@ def _after(
         cursor = page.cursor
 
 
-AT_ONCE: Final = 100
+AT_ONCE = 100
 """How many chunks of a topic a start lists itself; the worker lists larger topics."""
-AT_ONCE_MS: Final = 5_000
+AT_ONCE_MS = 5_000
 """How long a start lists recipients at most; API Gateway waits for thirty seconds."""
-TURN_MS: Final = 20_000
+TURN_MS = 20_000
 """How long the worker lists recipients until it leaves the rest to another job."""
 
 

@@ -8,12 +8,10 @@ There is a job for each target of a batch that has ended. It carries the event, 
 same also if the batch is removed meanwhile. It carries neither tokens nor URLs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from fanin import names
 from fanin.app.ports import Ports
@@ -119,7 +117,7 @@ class TargetRecord:
     expires_at: int = 0
 
     @classmethod
-    def of(cls, record: Record) -> TargetRecord:
+    def of(cls, record: Record) -> Self:
         value = record.value
         number, target = int(record.name.removeprefix(TARGETS)), TARGET.decode(value["target"])
         kept = {"state": TargetState(value["state"]), **{name: value[name] for name in _KEPT}}
@@ -204,7 +202,7 @@ class TargetJob:
         return {**job, "succeeded": self.notice.succeeded, **told}
 
     @classmethod
-    def decode(cls, job: Mapping[str, Any]) -> TargetJob:
+    def decode(cls, job: Mapping[str, Any]) -> Self:
         """Read a job.
 
         Raises:
