@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from fanin import names
-from fanin.app.buffers.records import BufferRecords, WaitingConsumers, WorkEntry
+from fanin.app.buffers.records import BufferRecords, WorkEntry
 from fanin.app.buffers.slots import RENEWAL, REPLACED, SEND_MS, TRIES, Slots, WorkState, contended
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
@@ -170,19 +170,15 @@ class Puts:
 
     Args:
         ledger: tells what became of items; its ports are used too.
-        records: the buffers' records.
+        records: the buffers' records, which tell whether a consumer is waiting, too.
         slots: of the buffers.
-        consumers: tell whether a consumer is waiting.
     """
 
-    def __init__(
-        self, ledger: LedgerService, records: BufferRecords, slots: Slots, consumers: WaitingConsumers
-    ) -> None:
+    def __init__(self, ledger: LedgerService, records: BufferRecords, slots: Slots) -> None:
         self._ports = ledger.ports
         self._ledger = ledger
         self._records = records
         self._slots = slots
-        self._consumers = consumers
         self._keys = PutKeys(ledger.ports)
 
     def put(self, name: str, payloads: Sequence[str]) -> Accepted:
@@ -216,7 +212,7 @@ class Puts:
             raise Throttled("putting the work took too long; put it again", retry_after=1)
 
     def outcome(self, name: str) -> PutOutcome:
-        return PutOutcome.READY if self._consumers.count(name) else PutOutcome.WAITING
+        return PutOutcome.READY if self._records.waiting(name) else PutOutcome.WAITING
 
     def put_once(self, name: str, payloads: Sequence[str], key: IdempotencyKey) -> Accepted:
         """Put work in, unless the key has done so. After a failure, a repeat continues with the same slots.

@@ -26,6 +26,7 @@ ended and a queue that is deleted.
 """
 
 
+_MORE: Final = 5  # seconds for which the record of a consumer that died outlives its wait
 _KEPT: Final = ("renew_at", "retention", "marks", "going", "buried", "born")
 """Fields of an entry that its record has beside those of the buffer."""
 
@@ -92,7 +93,7 @@ def entry_of(record: Record) -> WorkEntry:
 
 
 class BufferRecords:
-    """Reads, writes and remembers the records.
+    """Reads, writes and remembers the records; and counts the consumers that wait.
 
     Args:
         ports: the directory and the clock.
@@ -167,35 +168,13 @@ class BufferRecords:
         self._known.forget(name)
         return entry
 
-
-def _readable(record: Record) -> WorkEntry | None:
-    """The entry of a record; None if it cannot be read."""
-    try:
-        return entry_of(record)
-    except BufferNotFound:
-        return None
-
-
-_MORE: Final = 5  # seconds for which the record of a consumer that died outlives its wait
-
-
-class WaitingConsumers:
-    """Counts the consumers that wait.
-
-    Args:
-        ports: the directory table, clock and randomness.
-    """
-
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
-
-    def count(self, name: str) -> int:
+    def waiting(self, name: str) -> int:
         """How many consumers are waiting for work of a buffer, up to a hundred."""
-        return len(self._ports.directory.page(_namespace(name)).records)
+        return len(self._ports.directory.page(f"{NAMESPACE}/{name}").records)
 
     def came(self, name: str, waiter: str, until: int) -> None:
-        """Count a consumer of a buffer from now on, until ``until`` in ms."""
-        self._ports.directory.put(_namespace(name), waiter, {}, expires_at=until // 1000 + _MORE)
+        """Count a consumer of a buffer as waiting from now on, until ``until`` in ms."""
+        self._ports.directory.put(f"{NAMESPACE}/{name}", waiter, {}, expires_at=until // 1000 + _MORE)
 
     def left(self, name: str, waiter: str) -> None:
         """Count it no longer; if that cannot be written, its record expires by itself.
@@ -204,8 +183,12 @@ class WaitingConsumers:
         only later, as received once more.
         """
         with suppress(Throttled, ServiceUnavailable):
-            self._ports.directory.delete(_namespace(name), waiter)
+            self._ports.directory.delete(f"{NAMESPACE}/{name}", waiter)
 
 
-def _namespace(name: str) -> str:
-    return f"{NAMESPACE}/{name}"
+def _readable(record: Record) -> WorkEntry | None:
+    """The entry of a record; None if it cannot be read."""
+    try:
+        return entry_of(record)
+    except BufferNotFound:
+        return None

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fanin.app.buffers import deliveries
 from fanin.app.buffers.deliveries import Deliveries
 from fanin.app.buffers.puts import Puts
-from fanin.app.buffers.records import GRAVE, BufferRecords, WaitingConsumers, WorkEntry, check_name
+from fanin.app.buffers.records import GRAVE, BufferRecords, WorkEntry, check_name
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
@@ -84,8 +84,7 @@ class BufferService:
         self._ledger = ledger
         self._records = BufferRecords(ports)
         self._slots = Slots(ports, ledger, self._records)
-        self._consumers = WaitingConsumers(ports)
-        self._puts = Puts(ledger, self._records, self._slots, self._consumers)
+        self._puts = Puts(ledger, self._records, self._slots)
         self._deliveries = Deliveries(ports, ledger, self._records)
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
@@ -134,7 +133,7 @@ class BufferService:
         batch, pending = self._slots.pending(entry.buffer)
         taken = min(pending, self._ports.queues.state(entry.buffer.queue).in_flight)
         waiting = pending - taken
-        count = waiting or -self._consumers.count(name)
+        count = waiting or -self._records.waiting(name)
         draining = batch is None or batch.state is not State.OPEN
         return Level(entry.buffer, count=count, pending=pending, taken=taken, draining=draining)
 
@@ -158,12 +157,12 @@ class BufferService:
         if (work := self._deliveries.receive(buffer, most, min(wait, 1), visibility_timeout)) or not wait:
             return work
         waiter = self._ports.random.bytes(8).hex()
-        self._consumers.came(name, waiter, until)
+        self._records.came(name, waiter, until)
         try:
             left = max(1, (until - self._ports.clock.now()) // 1000)
             return self._deliveries.receive(buffer, most, left, visibility_timeout)
         finally:
-            self._consumers.left(name, waiter)
+            self._records.left(name, waiter)
 
     def poll(
         self,
@@ -177,9 +176,9 @@ class BufferService:
         limits.whole("waits", waits, 0, limits.MAX_WAIT)
         work = self.take(name, most=most, wait=0, visibility_timeout=visibility_timeout)
         if waiter is not None and waits and not work:
-            self._consumers.came(name, waiter, self._ports.clock.now() + waits * 1000)
+            self._records.came(name, waiter, self._ports.clock.now() + waits * 1000)
         elif waiter is not None and work and not waits:
-            self._consumers.left(name, waiter)
+            self._records.left(name, waiter)
         return work
 
     def done(self, name: str, tokens: Sequence[str], *, failures: Sequence[FailedWork] = ()) -> Released:

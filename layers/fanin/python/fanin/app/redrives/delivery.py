@@ -1,6 +1,6 @@
 """Sending the messages of failed items again, under the ids of new items or, if they are held, their own."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -219,21 +219,15 @@ class RedriveDelivery:
         ]
         offered = self._ports.channels.offer([message for _, message in sending])
         lost |= {sending[place][0].item: why for place, why in offered.refused.items()}
-        if lost:
-            self._keep([one for one in again if one.item in lost], lost, messages)
-        offered.answers(len(sending))
-
-    def _keep(
-        self, again: Sequence[_Again], why: Mapping[str, str], messages: Mapping[int, KeptMessage]
-    ) -> None:
-        """Fail the items of messages that cannot be sent, with their messages: a held item is held again."""
+        # Items of messages that cannot be sent fail, with their messages: a held item is held again.
         failures: list[Failure] = []
-        for one in again:
-            reason = f"redrive: {why[one.item]}"[: limits.MAX_REASON]
-            message = messages.get(one.note.ordinal)
-            failures.append(Failure(one.item, reason, message, source=one.note.source))
+        unsent = [one for one in again if one.item in lost]
+        for one in unsent:
+            reason, kept = f"redrive: {lost[one.item]}"[: limits.MAX_REASON], messages.get(one.note.ordinal)
+            failures.append(Failure(one.item, reason, kept, source=one.note.source))
         for some in requests(failures):
             self._ledger.mark(some).whole()
+        offered.answers(len(sending))
 
 
 def _outgoing(one: _Again, message: KeptMessage, url: str) -> Outgoing:
