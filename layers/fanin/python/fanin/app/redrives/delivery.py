@@ -167,9 +167,8 @@ class RedriveDelivery:
                     wanted[n] = mark._replace(lost=lost)
                 elif added and n in marks:
                     wanted[n] = marks[n]._replace(lost=f"{lost} {item}".strip())
-            written = self._ports.parts.mark_redriven(
-                batch.batch_id, wanted, marks, expires_at=batch.expires_at
-            )
+            batch_id, until = batch.batch_id, batch.expires_at
+            written = self._ports.parts.mark_redriven(batch_id, wanted, marks, expires_at=until)
             if len(written) == len(wanted):
                 taken = mine | (wanted.keys() & free)
                 others = {n for n, mark in marks.items() if mark.redrive == run.name and n not in free}

@@ -64,9 +64,8 @@ class RedriveService:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
         self._ledger.refresh([batch_id])
-        page = self._ports.records.page(
-            str(batch_id), prefix=REDRIVE, cursor=cursor, limit=min(limit, _LISTED)
-        )
+        most = min(limit, _LISTED)
+        page = self._ports.records.page(str(batch_id), prefix=REDRIVE, cursor=cursor, limit=most)
         runs = sorted((run_of(batch_id, record) for record in page.records), key=lambda run: run.started_at)
         return Redrivings(tuple(run.shown for run in runs), page.cursor)
 

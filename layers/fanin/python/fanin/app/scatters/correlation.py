@@ -43,15 +43,14 @@ def claim(ports: Ports, correlation_id: str, batch: Batch) -> int:
     for _ in range(TRIES):
         now = ports.clock.now()
         value = {"batch_id": batch.batch_id, "created_at": now, "owner": derived_from(batch)}
-        held, taken = ports.directory.put(
-            NAMESPACE, correlation_id, value, expires_at=batch.expires_at, if_version=version
-        )
+        place, until = (NAMESPACE, correlation_id), batch.expires_at
+        held, taken = ports.directory.put(*place, value, expires_at=until, if_version=version)
         if taken:
             return now
-        mine = held is not None and _is_of(held, batch)
-        if mine and held is not None and _in_time(ports, int(held.value["created_at"])):
-            return int(held.value["created_at"])
-        if held is not None and not mine and _alive(ports, held):
+        if held is not None and _is_of(held, batch):
+            if _in_time(ports, since := int(held.value["created_at"])):
+                return since
+        elif held is not None and _alive(ports, held):
             raise _alive_error(held, correlation_id)
         version = 0 if held is None else held.version
     raise Throttled(f"other calls are claiming correlation id {correlation_id!r}; try again", retry_after=1)

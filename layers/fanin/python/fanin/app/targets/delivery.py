@@ -72,10 +72,8 @@ def _tell(ports: Ports, target: Target, notice: ChannelNotice) -> None:
     if target.type is not TargetType.SQS:
         ports.callbacks.call(target, notice)
         return
-    message = Outgoing(
-        target.queue_url or "", message_body(notice), {names.ATTRIBUTE_TYPE: notice.event.detail_type}
-    )
-    offered = ports.channels.offer([message])
+    attributes = {names.ATTRIBUTE_TYPE: notice.event.detail_type}
+    offered = ports.channels.offer([Outgoing(target.queue_url or "", message_body(notice), attributes)])
     # A queue that refuses may be made, or tagged, again within the day.
     if why := offered.refused.get(0) or offered.waiting.get(0):
         raise ServiceUnavailable(f"the queue did not take the message: {why}")

@@ -209,9 +209,8 @@ class TargetJob:
             KeyError, TypeError: it is not one.
         """
         event = Event(job["id"], job["detail_type"], job["detail"], job["time"])
-        return cls(
-            job["batch_id"], job["target"], ChannelNotice(event, job["succeeded"]), job["since"], job["once"]
-        )
+        notice = ChannelNotice(event, job["succeeded"])
+        return cls(job["batch_id"], job["target"], notice, job["since"], job["once"])
 
 
 def send_jobs(
@@ -226,9 +225,8 @@ def send_jobs(
     """
     notice = ChannelNotice(event, succeeded(batch, event))
     now = ports.clock.now()
-    ports.target_jobs.send(
-        TargetJob(batch.batch_id, number, notice, now, number in once).encode() for number in numbers
-    )
+    jobs = (TargetJob(batch.batch_id, number, notice, now, number in once) for number in numbers)
+    ports.target_jobs.send(job.encode() for job in jobs)
 
 
 def succeeded(batch: Batch, event: Event) -> bool:
