@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from fanin.domain import limits
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.limits import counted
 from fanin.errors import InvalidRequest
 
 
@@ -142,9 +141,9 @@ class Tolerance:
     @property
     def in_words(self) -> str:
         """What is tolerated, for people."""
-        parts = [] if self.count is None else [counted(self.count, "failure")]
+        parts = [] if self.count is None else [limits.counted(self.count, "failure")]
         if self.percent is not None:
-            parts.append(f"{self.percent:g}% of what is done, from {counted(self.sample, 'item')} on")
+            parts.append(f"{self.percent:g}% of what is done, from {limits.counted(self.sample, 'item')} on")
         return ", and ".join(parts)
 
     def check(self) -> None:

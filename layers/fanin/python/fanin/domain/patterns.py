@@ -134,16 +134,14 @@ def _answers(wanted: Mapping[str, list[Any]], event: Mapping[str, Any]) -> Verdi
         shared = {later[:end] for later in paths[done:] for end in _ends(later, 0)}
         after: dict[frozenset[tuple[tuple[int, str], int]], Verdict] = {}
         for choice, sure in choices.items():
-            found = False
-            for value, elements in _values(event, path, dict(choice), shared):
-                found = True
-                verdict = _some(judge(value) for judge in judges)
+            found = [
+                (_some(judge(value) for judge in judges), elements)
+                for value, elements in _values(event, path, dict(choice), shared)
+            ]
+            for verdict, elements in found or [(absent, dict(choice))]:
                 if verdict is not False:
                     key = frozenset(one for one in elements.items() if one[0][1] in shared)
                     after[key] = after.get(key) or (sure and verdict)
-            if absent and not found:
-                key = frozenset(one for one in choice if one[0][1] in shared)
-                after[key] = after.get(key) or sure
             if len(after) > _MOST:
                 return None
         choices = after

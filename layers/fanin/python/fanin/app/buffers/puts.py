@@ -21,7 +21,6 @@ from fanin.app.ports.records import Record
 from fanin.domain import ids
 from fanin.domain.access import NOBODY, IdempotencyKey, Principal
 from fanin.domain.buffer import Accepted, PutOutcome
-from fanin.domain.ids import Group
 from fanin.errors import GONE, BatchClosed, ChannelRefused, FaninError, IdempotencyKeyReused, Throttled
 
 _PUT: Final = "put/"
@@ -266,7 +265,7 @@ class Puts:
             self._slots.mark(entry, ids.parse_prefix(group.prefix).stop)
         return Accepted(outcome, items)
 
-    def _take(self, entry: WorkEntry, note: Note) -> Group | None:
+    def _take(self, entry: WorkEntry, note: Note) -> ids.Group | None:
         """Take the slots of a round in the batch that its note names; None if the note must name another."""
         try:
             return self._slots.take(entry, note.batch_id, len(note.left), note.slots_key, note.caller)
@@ -297,7 +296,7 @@ class Puts:
             states = self._slots.states(note.replaced)
         return {index for index in note.left if states.get(note.items[index]) is WorkState.FINISHED}
 
-    def _unsent(self, entry: WorkEntry, note: Note, group: Group) -> Collection[str] | None:
+    def _unsent(self, entry: WorkEntry, note: Note, group: ids.Group) -> Collection[str] | None:
         """Find out for which slots of a key messages may be missing.
 
         Returns:

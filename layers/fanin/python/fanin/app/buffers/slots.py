@@ -23,8 +23,6 @@ from fanin.domain import ids, limits
 from fanin.domain.access import Principal
 from fanin.domain.batch import Batch, Kind, OpenBatch
 from fanin.domain.buffer import Buffer
-from fanin.domain.ids import Block
-from fanin.domain.limits import chunks
 from fanin.domain.marks import WEIGHT, GivenUp
 from fanin.domain.reports import Missing
 from fanin.errors import GONE, BatchClosed, LimitReached, Throttled
@@ -89,7 +87,7 @@ class Slots:
             states |= self._of_block(ids.parse_prefix(prefix), list(group))
         return states
 
-    def _of_block(self, block: Block, items: Sequence[str]) -> dict[str, WorkState]:
+    def _of_block(self, block: ids.Block, items: Sequence[str]) -> dict[str, WorkState]:
         try:
             batch = self._ledger.refresh([block.batch_id])[block.batch_id]
             pending = self._ledger.pending(block.batch_id, block.first, block.stop)
@@ -160,7 +158,7 @@ class Slots:
     def give_up(self, items: Sequence[str], reason: str) -> None:
         """Free slots that will never have a message; may be repeated."""
         with suppress(*GONE):  # it is gone, and its slots with it
-            for some in chunks(items, max_items=limits.MAX_MARKS // WEIGHT):
+            for some in limits.chunks(items, max_items=limits.MAX_MARKS // WEIGHT):
                 self._ledger.mark([GivenUp(item, reason) for item in some]).whole()
 
     def mark(self, entry: WorkEntry, items: int) -> None:
