@@ -3,8 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fanin import names
 from fanin.app.directory.service import DirectoryService
@@ -29,8 +28,7 @@ _PAGE: Final = 100
 _OURS: Final = ("fanin", "aws.")
 
 
-@dataclass(frozen=True, slots=True)
-class Routed:
+class Routed(NamedTuple):
     """What the router did with an event.
 
     Attributes:
