@@ -62,15 +62,18 @@ class Planning:
 
     Args:
         ports: the stores.
-        queues: knows where messages can be sent again.
         page: how many failures a page has.
+
+    Attributes:
+        queues: knows where messages can be sent again.
+        held: finds what is held, and what other redrives have taken.
     """
 
-    def __init__(self, ports: Ports, queues: Destinations, *, page: int = PAGE) -> None:
+    def __init__(self, ports: Ports, *, page: int = PAGE) -> None:
         self._ports = ports
-        self._queues = queues
+        self.queues = Destinations(ports)
+        self.held = Held(ports)
         self._failed = Failed(ports)
-        self._held = Held(ports)
         self._page = page
 
     def after(
@@ -120,7 +123,7 @@ class Planning:
     ) -> tuple[list[tuple[int, int]], Counts]:
         chosen = [note for note in notes if request.takes(note.ordinal, note.reason)]
         failed = self.failed(batch, chosen)
-        free = self._held.takings(batch, failed, elsewhere=True).free
+        free = self.held.takings(batch, failed, elsewhere=True).free
         kept = [note for note in free if note.kept]
         refusals = self._refusals(request, kept)
         refused = Counter(why for note in kept if (why := refusals[note.source]) is not None)
@@ -133,7 +136,7 @@ class Planning:
     def _refusals(self, request: Redrive, notes: Iterable[FailureRow]) -> Mapping[str, str | None]:
         """For each source why its messages cannot be sent again; None if they can."""
         return {
-            source: self._queues.refusal(to) if (to := request.queue_url or source) else SOURCE_UNKNOWN
+            source: self.queues.refusal(to) if (to := request.queue_url or source) else SOURCE_UNKNOWN
             for source in sorted({note.source for note in notes})
         }
 
@@ -142,7 +145,7 @@ class Planning:
         if batch.mode is Mode.ESTIMATED:
             return notes
         ordinals = [note.ordinal for note in notes]
-        failed = set(self._held.pending(batch, ordinals)) if batch.holds else set()
+        failed = set(self.held.pending(batch, ordinals)) if batch.holds else set()
         if batch.state.terminal:
             failed |= self._failed.among(batch.batch_id, ordinals)
         return [note for note in notes if note.ordinal in failed]

@@ -14,7 +14,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.redrives import records
 from fanin.app.redrives.delivery import RedriveDelivery
-from fanin.app.redrives.planning import PAGE, Destinations, Planning
+from fanin.app.redrives.planning import PAGE, Planning
 from fanin.app.redrives.records import Counts, RedriveRun, begun, run_of
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
@@ -41,17 +41,17 @@ class RedriveService:
     def __init__(self, ledger: LedgerService, *, page: int = PAGE, at_once: int = AT_ONCE) -> None:
         self._ledger = ledger
         self._ports = ledger.ports
-        self._queues = Destinations(ledger.ports)
-        self._planning = Planning(ledger.ports, self._queues, page=page)
-        self._delivery = RedriveDelivery(ledger, self._planning, self._queues)
+        self._planning = Planning(ledger.ports, page=page)
+        self._delivery = RedriveDelivery(ledger, self._planning)
         self._at_once = at_once
 
     def redrive(self, batch_id: int, request: Redrive | None = None) -> Redriving:
         request = request or Redrive()
         request.check()
         batch = self._batch(batch_id)
-        self._queues.look_again()
-        if request.queue_url is not None and (why := self._queues.refusal(request.queue_url)) is not None:
+        queues = self._planning.queues
+        queues.look_again()
+        if request.queue_url is not None and (why := queues.refusal(request.queue_url)) is not None:
             raise ChannelRefused(why)
         if request.dry_run:
             return self._count(batch, request)
