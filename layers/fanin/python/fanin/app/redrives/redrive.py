@@ -58,7 +58,7 @@ class RedriveService:
         owner = self._ports.random.bytes(8).hex()
         run = self._begin(batch, request, owner)
         until = self._ports.clock.now() + AT_ONCE_MS
-        return self._go_on(run, owner, until=until, most=self._at_once, patient=False)
+        return self._go_on(run, owner, until=until, most=self._at_once, comes_again=False)
 
     def redrives(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Redrivings:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
@@ -124,7 +124,7 @@ class RedriveService:
         return run.owner != owner and run.until > self._ports.clock.now()
 
     def _go_on(
-        self, run: RedriveRun, owner: str, *, until: int, most: int | None = None, patient: bool = True
+        self, run: RedriveRun, owner: str, *, until: int, most: int | None = None, comes_again: bool = True
     ) -> Redriving:
         """Take steps as far as that goes, and hand what is left over to the next job.
 
@@ -133,15 +133,15 @@ class RedriveService:
             owner: who goes on with it.
             until: as in ``_take_steps``.
             most: as in ``_take_steps``.
-            patient: whether to raise if the first step was throttled: a job comes again by itself. One that
-                got further has a next job instead, with all its tries.
+            comes_again: whether the caller repeats this by itself, as a job does: then it raises if the first
+                step was throttled. If it got further, the next job goes on instead, with all its tries.
         """
         version = run.version
         try:
             run = self._take_steps(run, owner, until=until, most=most)
         except (Throttled, ServiceUnavailable):
             run = records.read(self._ports.records, run.batch_id, run.name) or run
-            if patient and run.version == version:
+            if comes_again and run.version == version:
                 raise
         if not run.done and run.owner == owner:
             self._ports.redrives.send([{"batch_id": run.batch_id, "redrive": run.name, "owner": owner}])
