@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanin.app.scatters.gather import Gather
+from fanin.app.scatters import gather
 from fanin.errors import FaninError
 from tests.stateful.scatters import simulate
 
@@ -35,11 +35,11 @@ def fails(seed: int) -> bool:
     return False
 
 
-def never_again(_self: Gather, _ledger: object, _batch: object) -> None:
+def never_again(*_: object) -> None:
     """End at the first deadline."""
 
 
 @pytest.mark.soak
 def test_a_scatter_that_gives_up_the_missing_at_once_is_found_out(monkeypatch):
-    monkeypatch.setattr(Gather, "postpone", never_again)
+    monkeypatch.setattr(gather, "postpone", never_again)
     assert any(fails(seed) for seed in range(ENOUGH))

@@ -7,7 +7,6 @@ import pytest
 
 from fanin import names
 from fanin.app import frames
-from fanin.app.frames import FrameNotices
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Patterns
 from fanin.domain import ids
@@ -27,7 +26,6 @@ class Sender(World):
     def __init__(self) -> None:
         super().__init__()
         self.memory.channels.queues[CHANNEL] = []
-        self.notices = FrameNotices(self.ports)
 
     def fresh(self) -> LedgerService:
         return LedgerService(self.ports, Patterns(self.ports))
@@ -48,7 +46,7 @@ class Sender(World):
 
     def idle(self, frame: Batch) -> State | None:
         """What a process that starts now does with a frame without progress."""
-        return FrameNotices(self.ports).idle(self.fresh(), self.row(frame))
+        return frames.idle(self.ports, self.fresh(), self.row(frame))
 
     def told(self) -> list[dict[str, Any]]:
         """The bodies of the messages on the reply channel."""
@@ -73,7 +71,7 @@ class TestEnded:
         frame = world.open(2)
         world.ack(frame, 0, 1)
 
-        world.notices.announced(world.row(frame))
+        frames.announced(world.ports, world.row(frame))
 
         (message,) = world.memory.channels.queues[CHANNEL]
         assert json.loads(message.body) == {
@@ -92,7 +90,7 @@ class TestEnded:
         frame = world.open()
         world.ports.batches.end(frame.batch_id, state, now=world.clock.at, sources=(State.CLOSED,))
 
-        world.notices.announced(world.row(frame))
+        frames.announced(world.ports, world.row(frame))
 
         (body,) = world.told()
         assert (body["type"], body["state"], body["size"]) == ("Frame Ended", state.value, 10)

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from fanin.app.buffers.puts import WaitingConsumers
+from fanin.app.buffers.records import BufferRecords
 from fanin.app.buffers.slots import MARGIN_MS, SEND_MS
 from fanin.errors import ChannelRefused, FaninError, LimitReached, ServiceUnavailable, Throttled
 from tests.unit.app.buffers.conftest import Town
@@ -70,8 +70,8 @@ def test_a_producer_may_die_at_every_step_and_its_slots_come_back(world, town):
 
 
 @pytest.fixture
-def consumers(world: World) -> WaitingConsumers:
-    return WaitingConsumers(world.ports)
+def consumers(world: World) -> BufferRecords:
+    return BufferRecords(world.ports)
 
 
 def test_each_counts_until_it_has_left(world, consumers):
@@ -79,15 +79,15 @@ def test_each_counts_until_it_has_left(world, consumers):
     for waiter in ("one", "two"):
         consumers.came("jobs", waiter, until)
 
-    assert (consumers.count("jobs"), consumers.count("others")) == (2, 0)
+    assert (consumers.waiting("jobs"), consumers.waiting("others")) == (2, 0)
     consumers.left("jobs", "one")
-    assert consumers.count("jobs") == 1
+    assert consumers.waiting("jobs") == 1
 
 
 def test_one_that_dies_counts_a_few_seconds_longer_than_it_would_have_waited(world, consumers):
     consumers.came("jobs", "one", world.clock.at + 20_000)
 
     world.clock.advance(20_000)
-    assert consumers.count("jobs") == 1
+    assert consumers.waiting("jobs") == 1
     world.clock.advance(5_000)
-    assert consumers.count("jobs") == 0
+    assert consumers.waiting("jobs") == 0

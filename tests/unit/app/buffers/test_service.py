@@ -1,10 +1,12 @@
 """Bounded buffers: what is accepted, what is rejected, and what happens when somebody dies."""
 
+from functools import partial
+
 import pytest
 
 from fanin.app.buffers import deliveries
 from fanin.app.buffers.records import GRAVE, BufferRecords
-from fanin.app.buffers.service import BufferService, QueueClaims
+from fanin.app.buffers.service import BufferService, claimed
 from fanin.app.buffers.slots import LIFETIME, RENEWAL
 from fanin.app.ports.queues import Outgoing, Received
 from fanin.domain import limits
@@ -488,32 +490,32 @@ QUEUE = "https://mine"
 
 
 @pytest.fixture
-def claims(world: World) -> QueueClaims:
-    return QueueClaims(world.ports, BufferRecords(world.ports))
+def claims(world: World) -> partial:
+    return partial(claimed, world.ports, BufferRecords(world.ports))
 
 
-def hold_and_die(world: World, claims: QueueClaims, name: str) -> None:
+def hold_and_die(world: World, claims: partial, name: str) -> None:
     world.crash_at("directory.delete", "before")
-    with pytest.raises(Crash), claims.claimed(QUEUE, name):
+    with pytest.raises(Crash), claims(QUEUE, name):
         pass
 
 
 def test_a_claim_keeps_others_away_until_it_is_released(claims):
-    with claims.claimed(QUEUE, "jobs"):
-        with pytest.raises(Throttled, match="jobs is being defined"), claims.claimed(QUEUE, "others"):
+    with claims(QUEUE, "jobs"):
+        with pytest.raises(Throttled, match="jobs is being defined"), claims(QUEUE, "others"):
             pass
-        with claims.claimed("https://another", "others"):
+        with claims("https://another", "others"):
             pass
 
-    with claims.claimed(QUEUE, "others"):
+    with claims(QUEUE, "others"):
         pass
 
 
 def test_a_claim_is_released_after_an_error(claims):
-    with pytest.raises(ValueError, match="x"), claims.claimed(QUEUE, "jobs"):
+    with pytest.raises(ValueError, match="x"), claims(QUEUE, "jobs"):
         raise ValueError("x")
 
-    with claims.claimed(QUEUE, "others"):
+    with claims(QUEUE, "others"):
         pass
 
 
@@ -522,30 +524,30 @@ def test_whoever_died_holds_up_others_for_an_hour_and_itself_not_at_all(world, c
     hold_and_die(world, claims, "jobs")
 
     world.clock.advance(GRAVE * 1000 - 1000)
-    with pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
+    with pytest.raises(Throttled), claims(QUEUE, "others"):
         pass
     world.clock.advance(1000)
-    with claims.claimed(QUEUE, "others"):
+    with claims(QUEUE, "others"):
         pass
     # But a repeat for the same buffer does not
     hold_and_die(world, claims, "jobs")
-    with claims.claimed(QUEUE, "jobs"):
+    with claims(QUEUE, "jobs"):
         pass
-    with claims.claimed(QUEUE, "others"):
+    with claims(QUEUE, "others"):
         pass
 
 
 def test_a_claim_that_was_renewed_is_not_released_by_the_first_who_had_it(world, claims):
     # Given two calls that define the same buffer, of which the first ends first
-    first, second = claims.claimed(QUEUE, "jobs"), claims.claimed(QUEUE, "jobs")
+    first, second = claims(QUEUE, "jobs"), claims(QUEUE, "jobs")
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
     # Then the claim of the second still holds
-    with pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
+    with pytest.raises(Throttled), claims(QUEUE, "others"):
         pass
     second.__exit__(None, None, None)
-    with claims.claimed(QUEUE, "others"):
+    with claims(QUEUE, "others"):
         pass
 
 
@@ -553,10 +555,10 @@ def test_a_claim_that_was_renewed_is_not_released_by_the_first_who_had_it(world,
 def test_a_claim_whose_answer_was_lost_is_held_and_released(world, claims, call):
     LostAnswers(world.memory).lose(call, lambda: None)
 
-    with claims.claimed(QUEUE, "jobs"), pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
+    with claims(QUEUE, "jobs"), pytest.raises(Throttled), claims(QUEUE, "others"):
         pass
 
-    with claims.claimed(QUEUE, "others"):
+    with claims(QUEUE, "others"):
         pass
 
 
@@ -592,7 +594,7 @@ def test_a_claim_that_is_released_between_two_tries_is_taken_anew(world, claims)
 
     world.memory.directory.put = released_in_between
 
-    with claims.claimed(QUEUE, "jobs"):
+    with claims(QUEUE, "jobs"):
         pass
     # Then it takes the place that is free, at its third try
     assert tries[0] == tries[2] == 0

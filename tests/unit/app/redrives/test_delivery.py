@@ -7,7 +7,7 @@ import pytest
 
 from fanin.app.ports.queues import Offered, Outgoing
 from fanin.app.redrives.delivery import RedriveDelivery
-from fanin.app.redrives.planning import Destinations, Planning
+from fanin.app.redrives.planning import Planning
 from fanin.app.redrives.records import Counts, RedrivePage, RedriveRun
 from fanin.domain.batch import LIVE, Batch, Mode, State
 from fanin.domain.failures import Keep, KeptMessage
@@ -18,8 +18,7 @@ from tests.unit.app.redrives.conftest import FIFO, QUEUE, SMALL, Failed
 
 
 def delivery(world: Failed) -> RedriveDelivery:
-    queues = Destinations(world.ports)
-    return RedriveDelivery(world.fresh(), Planning(world.ports, queues), queues)
+    return RedriveDelivery(world.fresh(), Planning(world.ports))
 
 
 def run(batch: Batch, *taken: int, at: int = 0) -> RedriveRun:

@@ -184,7 +184,7 @@ def test_a_long_refusal_is_cut(failed):
 
 
 def planning(world: Failed, page: int = 3) -> Planning:
-    return Planning(world.ports, Destinations(world.ports), page=page)
+    return Planning(world.ports, page=page)
 
 
 def test_a_step_reads_a_bounded_number_of_pages(failed):

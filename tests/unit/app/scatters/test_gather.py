@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fanin import names
 from fanin.app.ports.events import Event
-from fanin.app.scatters.gather import Gather
+from fanin.app.scatters import gather
 from fanin.app.scatters.records import ScatterPlan, read_plan
 from fanin.app.scatters.service import ScatterService
 from fanin.domain import limits
@@ -20,15 +20,7 @@ from tests.unit.app.scatters.conftest import Fleet
 
 
 class Crowd(Fleet):
-    """A fleet that marks recipients without the receiving side of replies, which would end a scatter.
-
-    Attributes:
-        gather: the hooks that are tested.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gather = Gather(self.ports)
+    """A fleet that marks recipients without the receiving side of replies, which would end a scatter."""
 
     def done(self, batch: Batch, *ordinals: int) -> None:
         self.ledger.mark([self.nth(batch, i) for i in ordinals]).whole()
@@ -40,7 +32,7 @@ class Crowd(Fleet):
         return read_plan(self.ports.records, batch.batch_id)
 
     def postpone(self, batch: Batch) -> Batch | None:
-        return self.gather.postpone(self.ledger, batch)
+        return gather.postpone(self.ports, self.ledger, batch)
 
     def postponed(self, batch: Batch) -> Batch:
         """The row of a scatter that is not given up."""
@@ -50,7 +42,7 @@ class Crowd(Fleet):
 
     def tell(self, batch: Batch, detail: dict[str, Any] | None = None) -> Event:
         event = Event("7.end", "Batch Ended", {"failures": [], **(detail or {})}, 5)
-        return self.gather.ended(self.ledger, self.row(batch), event)
+        return gather.ended(self.ports, self.ledger, self.row(batch), event)
 
 
 @pytest.fixture
@@ -148,16 +140,16 @@ class TestTally:
         crowd.failed(batch, 0, 1, 3, 5, 8)
         crowd.done(batch, 2)
 
-        assert crowd.gather.tally(crowd.ledger, batch) == (1, 5)
+        assert gather.tally(crowd.ports, crowd.ledger, batch) == (1, 5)
 
     def test_a_failure_while_it_counts_is_not_taken_for_a_reply(self, crowd):
         batch = crowd.ask(3)
         crowd.done(batch, 0)
         crowd.at("words.read", "after", lambda: crowd.failed(batch, 1, 2))
 
-        assert crowd.gather.tally(crowd.ledger, batch) == (1, 0)
+        assert gather.tally(crowd.ports, crowd.ledger, batch) == (1, 0)
         assert crowd.happened
-        assert crowd.gather.tally(crowd.ledger, batch) == (1, 2)
+        assert gather.tally(crowd.ports, crowd.ledger, batch) == (1, 2)
 
     @settings(max_examples=25)
     @given(n=st.integers(1, 9), data=st.data())
@@ -169,7 +161,7 @@ class TestTally:
             {"reply": crowd.done, "failure": crowd.failed}.get(mark, lambda *_: None)(batch, i)
 
         expected = marks.count("reply"), marks.count("failure")
-        assert crowd.gather.tally(crowd.ledger, crowd.row(batch)) == expected
+        assert gather.tally(crowd.ports, crowd.ledger, crowd.row(batch)) == expected
 
 
 @settings(max_examples=40)
@@ -190,7 +182,7 @@ def test_enough_it_ends_when_enough_replied_and_others_are_still_missing(n, quor
         crowd.failed(batch, *failed)
     before = crowd.row(batch)
     # When it is asked whether that is enough
-    crowd.gather.end_if_enough(crowd.ledger, before, crowd.plan(batch))
+    gather.end_if_enough(crowd.ports, crowd.ledger, before, crowd.plan(batch))
     # Then failures do not count, a number stands for all where there are fewer, and a share is of all
     needed = n + 1 if quorum is None else quorum * n if isinstance(quorum, float) else min(quorum, n)
     row = crowd.row(batch)
@@ -205,7 +197,7 @@ class TestTelling:
         batch = crowd.ask(6, quorum=3, correlation_id="mine")
         crowd.done(batch, 0, 2, 5)
         crowd.failed(batch, 4)
-        crowd.gather.end_if_enough(crowd.ledger, crowd.row(batch), crowd.plan(batch))
+        gather.end_if_enough(crowd.ports, crowd.ledger, crowd.row(batch), crowd.plan(batch))
 
         event = crowd.tell(batch, {"failures": [{"ordinal": 4}], "user_key": "k"})
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from fanin.adapters.memory import Memory
 from fanin.app.directory.service import TOPIC_PREFIX
 from fanin.app.scatters import records as scatter_records
-from fanin.app.scatters.recipients import RecipientList
 from fanin.app.scatters.records import read_chunk, read_names
+from fanin.app.scatters.start import list_recipients
 from fanin.domain import limits
 from fanin.domain.directory import Registration
 from fanin.domain.scatter import Recipient, Scatter
@@ -51,9 +51,9 @@ def test_everybody_is_listed_once_and_in_order_however_often_the_listing_stops(c
     memory = Memory()
     register(memory, *cars)
     for most in turns:
-        RecipientList(memory.ports()).resume(BATCH, SCATTER, until=FOREVER, most=most)
+        list_recipients(memory.ports(), BATCH, SCATTER, until=FOREVER, most=most)
     # When one goes on to the end
-    count = RecipientList(memory.ports()).resume(BATCH, SCATTER, until=FOREVER)
+    count = list_recipients(memory.ports(), BATCH, SCATTER, until=FOREVER)
 
     assert count == len(cars)
     assert listed(memory, count) == sorted(cars)
@@ -62,8 +62,8 @@ def test_everybody_is_listed_once_and_in_order_however_often_the_listing_stops(c
 def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world):
     register(world, *range(6))
 
-    assert RecipientList(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=2) is None
-    assert RecipientList(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1) == 6
+    assert list_recipients(world.ports, BATCH, SCATTER, until=FOREVER, most=2) is None
+    assert list_recipients(world.ports, BATCH, SCATTER, until=FOREVER, most=1) == 6
     before, last = (read_chunk(world.ports.records, BATCH, number) for number in (1, 2))
     assert before is not None
     assert before.recipients == tuple(Recipient(f"car-0{i}", f"https://sqs/{i}") for i in (3, 4, 5))
@@ -77,7 +77,7 @@ def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunk
     counts: list[int | None] = []
     # When each leaves the rest to the next one
     while not counts or counts[-1] is None:
-        counts.append(RecipientList(world.ports).resume(BATCH, SCATTER, until=0))
+        counts.append(list_recipients(world.ports, BATCH, SCATTER, until=0))
         assert len(counts) < 10
     # Then each has listed a chunk, and the last one finds nobody left
     assert counts == [None] * 4 + [12]
@@ -86,10 +86,10 @@ def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunk
 
 def test_a_listing_goes_on_from_the_page_where_it_stopped(world):
     register(world, *range(12))
-    RecipientList(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=3)
+    list_recipients(world.ports, BATCH, SCATTER, until=FOREVER, most=3)
     before = world.accesses.reads["directory.page"]
 
-    assert RecipientList(world.ports).resume(BATCH, SCATTER, until=FOREVER) == 12
+    assert list_recipients(world.ports, BATCH, SCATTER, until=FOREVER) == 12
     assert world.accesses.reads["directory.page"] - before == 2  # of the six of the whole topic
 
 
@@ -97,20 +97,20 @@ def test_a_listing_goes_on_from_the_page_where_it_stopped(world):
 def test_a_topic_may_have_as_many_as_a_scatter_and_no_more(world, monkeypatch, most):
     monkeypatch.setattr(limits, "MAX_RECIPIENTS", most)
     register(world, *range(most))
-    assert RecipientList(world.ports).resume(BATCH, SCATTER, until=FOREVER) == most
+    assert list_recipients(world.ports, BATCH, SCATTER, until=FOREVER) == most
 
     register(world, most)
     for _ in range(2):
         with pytest.raises(
             RequestTooLarge, match=f"topic 'town' has over {most} recipients; choose fewer of them with where"
         ):
-            RecipientList(world.ports).resume(replace(BATCH, batch_id=8), SCATTER, until=FOREVER)
+            list_recipients(world.ports, replace(BATCH, batch_id=8), SCATTER, until=FOREVER)
 
 
 def test_it_stops_when_its_time_is_over(world):
     register(world, *range(12))
-    listing, now = RecipientList(world.ports), world.clock.at
+    now = world.clock.at
 
     world.at("records.put", "after", lambda: world.clock.advance(1_000))
-    assert listing.resume(BATCH, SCATTER, until=now + 1_000) is None
+    assert list_recipients(world.ports, BATCH, SCATTER, until=now + 1_000) is None
     assert world.accesses.writes["records.put"] == 1

@@ -15,7 +15,6 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ports.parts import SHARDS
 from fanin.app.scatters import replies
-from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import reply_name
 from fanin.app.scatters.replies import INLINE, Kept, Replies, ReplyStore, claim_key, is_claim_of, namespace
 from fanin.domain import ids, limits
@@ -44,7 +43,7 @@ class Inbox(Fleet):
 
     def process(self) -> Replies:
         """The receiving side, in a process that starts now."""
-        return Replies(self.fresh(), Gather(self.ports))
+        return Replies(self.fresh())
 
     def ask(self, n: int, **options: Any) -> Batch:
         self.scatter = super().ask(n, **options)
@@ -77,7 +76,7 @@ class Inbox(Fleet):
         found: dict[int, Any] = {}
         cursor: str | None = None
         while True:
-            page = self.receiver.page(self.batch_id, cursor=cursor, limit=limit)
+            page = self.receiver.replies(self.batch_id, cursor=cursor, limit=limit)
             assert len(page.replies) <= limit
             found |= {reply.ordinal: reply.payload for reply in page.replies}
             cursor = page.cursor
@@ -292,7 +291,7 @@ class TestPages:
     @pytest.mark.parametrize("cursor", ["nonsense", "", "-1", "9" * 14, "WzFd"])
     def test_a_cursor_of_something_else_is_refused(self, inbox, cursor):
         with pytest.raises(InvalidRequest, match="is not from this listing; start again without a cursor"):
-            inbox.receiver.page(inbox.batch_id, cursor=cursor, limit=1)
+            inbox.receiver.replies(inbox.batch_id, cursor=cursor, limit=1)
 
     def test_large_replies_are_listed_with_their_payloads_page_by_page(self, inbox):
         inbox.ask(12)
@@ -300,7 +299,7 @@ class TestPages:
         for i, payload in large.items():
             assert inbox.reply(i, payload).first
 
-        page = inbox.receiver.page(inbox.batch_id, cursor=None, limit=100)
+        page = inbox.receiver.replies(inbox.batch_id, cursor=None, limit=100)
 
         assert [reply.ordinal for reply in page.replies] == [0, 1, 2, 3, 4]
         assert all(reply.url is reply.claim is None for reply in page.replies)
@@ -312,7 +311,7 @@ class TestPages:
             inbox.receiver.reply([Reply(inbox.item_of(i), i) for i in range(first, first + 100)])
         before = inbox.accesses.reads.copy()
 
-        inbox.receiver.page(inbox.batch_id, cursor="1000", limit=10)
+        inbox.receiver.replies(inbox.batch_id, cursor="1000", limit=10)
 
         read = inbox.accesses.reads - before
         assert read["words.read_failed"] <= 7
@@ -335,7 +334,7 @@ class TestPages:
     @pytest.mark.parametrize("limit", [0, 101])
     def test_a_limit_out_of_bounds_is_refused(self, inbox, limit):
         with pytest.raises(InvalidRequest, match=f"limit must be a whole number from 1 to 100, not {limit}"):
-            inbox.receiver.page(inbox.batch_id, cursor=None, limit=limit)
+            inbox.receiver.replies(inbox.batch_id, cursor=None, limit=limit)
 
 
 class TestClaims:
@@ -358,7 +357,7 @@ class TestClaims:
             (False, True),
             (False, True),
         ]
-        (reply,) = inbox.receiver.page(inbox.batch_id, cursor=None, limit=1).replies
+        (reply,) = inbox.receiver.replies(inbox.batch_id, cursor=None, limit=1).replies
         assert reply == GatheredReply(1, "car 1", at, None, first, f"memory://claims/{first}")
 
     @pytest.mark.parametrize(

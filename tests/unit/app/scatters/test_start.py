@@ -274,7 +274,7 @@ class TestLargeTopic:
             turns.append(len(town.memory.jobs.waiting))
             return put(*args)
 
-        monkeypatch.setattr("fanin.app.scatters.recipients.put_chunk", slow)
+        monkeypatch.setattr("fanin.app.scatters.records.put_chunk", slow)
 
         assert town.settled(town.ask()).batch.items == 20
         assert len(turns) == 7

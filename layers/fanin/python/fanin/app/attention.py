@@ -5,8 +5,6 @@ has ended, its flag follows from what is stored of it, so ``look_again`` can be 
 end, after each failed attempt to tell a target, and after a redrive. A batch without trouble costs no write.
 """
 
-from typing import Final
-
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import REDRIVE, TARGETS
@@ -15,10 +13,10 @@ from fanin.domain.batch import Batch, State, Trouble
 from fanin.domain.ids import parse_item
 from fanin.domain.targets import TargetState
 
-_FAILING: Final = {TargetState.FAILED, TargetState.PARKED}
-NESTED: Final = 5
+_FAILING = {TargetState.FAILED, TargetState.PARKED}
+NESTED = 5
 """How many failed items of a batch are looked at for nested batches whose failures were redriven."""
-_REDRIVES: Final = 100
+_REDRIVES = 100
 """How many redrives of a batch are read at most to see what they sent."""
 
 
@@ -54,9 +52,7 @@ def _target_fails(ports: Ports, batch: Batch) -> bool:
 
 
 def _has_failed(ports: Ports, batch: Batch) -> bool:
-    if batch.failed or not batch.failed_more:
-        return batch.failed > 0
-    return bool(ports.parts.failures(batch.batch_id, limit=1)[0])
+    return batch.failed > 0 or (batch.failed_more and bool(ports.parts.failures(batch.batch_id, limit=1)[0]))
 
 
 def _redriven(ports: Ports, batch: Batch) -> bool:

@@ -1,16 +1,14 @@
 """One call for many items, in which a bad item fails alone."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from fanin.errors import REFUSALS, FaninError
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class FailedCall(Generic[T]):
+class FailedCall(NamedTuple, Generic[T]):
     """Items for which a call failed.
 
     Attributes:

@@ -45,14 +45,8 @@ def _keep_messages(
         if len(content) > limits.MAX_FAILED_MESSAGES
     }
     messages = {place: content for place, content in messages.items() if place not in refused}
-    large, too_large = put_large(
-        ports,
-        messages,
-        batches,
-        name="message",
-        what="the message of a failed item",
-        instead="fail the item over the API, or pass no message",
-    )
+    what, instead = "the message of a failed item", "fail the item over the API, or pass no message"
+    large, too_large = put_large(ports, messages, batches, name="message", what=what, instead=instead)
     refused |= too_large
     kept = {place: large.get(place, IN_ROW) for place in messages if place not in refused}
     rows: dict[int, dict[int, bytes]] = {}
@@ -77,8 +71,11 @@ def load_messages(ports: Ports, batch_id: int, notes: Iterable[FailureRow]) -> d
     found = dict(ports.parts.messages(batch_id, rows)) if rows else {}
     objects = ports.claims.load(list(keys.values())) if keys else {}
     found |= {ordinal: objects[key] for ordinal, key in keys.items() if key in objects}
-    messages = {ordinal: _unpacked(content) for ordinal, content in found.items()}
-    return {ordinal: message for ordinal, message in messages.items() if message is not None}
+    messages: dict[int, KeptMessage] = {}
+    for ordinal, content in found.items():
+        with suppress(ValueError, LookupError, TypeError, AttributeError, InvalidRequest):
+            messages[ordinal] = unpack(content)
+    return messages
 
 
 def put_large(
@@ -129,12 +126,6 @@ def put_large(
     return keys, {}
 
 
-def _unpacked(content: bytes) -> KeptMessage | None:
-    with suppress(ValueError, LookupError, TypeError, AttributeError, InvalidRequest):
-        return unpack(content)
-    return None
-
-
 class Failing(NamedTuple):
     """Items of a batch that are about to fail.
 
@@ -156,16 +147,13 @@ def write_notes(ports: Ports, failing: Collection[Failing]) -> Mapping[ItemPlace
         Why failures cannot be kept: this process cannot keep their messages, and their notes were not
         written.
     """
-    kept, refused = _keep_messages(
-        ports,
-        {
-            ItemPlace(one.batch.batch_id, ordinal): content
-            for one in failing
-            if one.batch.keep is Keep.MESSAGE
-            for ordinal, content in one.messages.items()
-        },
-        {one.batch.batch_id: one.batch for one in failing},
-    )
+    messages = {
+        ItemPlace(one.batch.batch_id, ordinal): content
+        for one in failing
+        if one.batch.keep is Keep.MESSAGE
+        for ordinal, content in one.messages.items()
+    }
+    kept, refused = _keep_messages(ports, messages, {one.batch.batch_id: one.batch for one in failing})
     now = ports.clock.now()
     for batch, notes, _ in failing:
         latest = _latest(ports, batch, notes)

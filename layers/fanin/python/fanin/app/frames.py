@@ -43,10 +43,9 @@ class FrameService:
 
     def open(self, request: OpenFrame, *, key: str | None = None, caller: Principal | None = None) -> Frame:
         limits.whole("size", request.size, 1, ids.MAX_COUNT)
-        asked = request.batch()
         if request.reply_to:
-            asked = replace(request, reply_to=self._ports.channels.resolve(request.reply_to)).batch()
-        return Frame.of(self._ledger.open(asked, key=key, caller=caller))
+            request = replace(request, reply_to=self._ports.channels.resolve(request.reply_to))
+        return Frame.of(self._ledger.open(request.batch(), key=key, caller=caller))
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
         batch = _frame(self._known.current(frame_id))
@@ -73,17 +72,16 @@ class FrameService:
             limits.whole("index", ticket.index, 0, frames[ticket.frame_id].items - 1)
         now_ms = self._ports.clock.now()
         now, until = now_ms // 1000, -(-now_ms // 1000) + lease  # a lease is never shorter than asked for
-        live = [ticket for ticket in tickets if not frames[ticket.frame_id].state.terminal]
-        found = self._ports.words.claim(
-            [self._lease(ticket, frames[ticket.frame_id], now, until) for ticket in live]
-        )
-        answers = dict(zip(live, found, strict=True))
+        leases: dict[Ticket, ItemClaim] = {}
+        for ticket in tickets:
+            frame = frames[ticket.frame_id]
+            if not frame.state.terminal:
+                # Envelopes are acknowledged by their ids: the word of level 0 alone says whether one is done.
+                number, position = divmod(ticket.index, self._ports.tree.width)
+                word = WordKey(ticket.frame_id, 0, number)
+                leases[ticket] = ItemClaim(word, position, now, until, frame.expires_at)
+        answers = dict(zip(leases, self._ports.words.claim(list(leases.values())), strict=True))
         return [_claimed(ticket, frames[ticket.frame_id], answers.get(ticket)) for ticket in tickets]
-
-    def _lease(self, ticket: Ticket, frame: Batch, now: int, until: int) -> ItemClaim:
-        # Envelopes are acknowledged by their ids, so the word of level 0 alone says whether one is done.
-        number, position = divmod(ticket.index, self._ports.tree.width)
-        return ItemClaim(WordKey(ticket.frame_id, 0, number), position, now, until, frame.expires_at)
 
 
 def _claimed(ticket: Ticket, frame: Batch, answer: Claimed | None) -> Claim:
@@ -101,62 +99,57 @@ def _frame(batch: Batch) -> Batch:
     return batch
 
 
+# How frames handle their ends and idle times; ``fanin.app.services.Patterns`` calls these for the ledger.
+
 LISTED = 1_000
 """How many missing ranges a request to repeat lists; the sender asks for the rest."""
 
 
-class FrameNotices:
-    """How frames handle their ends and idle times: see ``fanin.app.ledger.kinds``.
+def ended(event: Event) -> Event:
+    """Make the event of a frame's end; its type says Frame instead of Batch."""
+    return event._replace(detail_type=event.detail_type.replace("Batch", "Frame"))
 
-    Args:
-        ports: the batch rows and the channels.
+
+def announced(ports: Ports, batch: Batch) -> None:
+    """Tell the sender that its frame has ended: after the event, which no broken channel may hold up."""
+    complete = batch.state is State.COMPLETE
+    kind = names.MESSAGE_COMPLETE_FRAME if complete else names.MESSAGE_FRAME_ENDED
+    _tell(ports, batch, kind, {"state": batch.state.value})
+
+
+def idle(ports: Ports, ledger: Ledger, batch: Batch) -> State | None:
+    """Request a repeat of the missing envelopes, once for each stall; end the frame if that did not help.
+
+    The request is recorded by one conditional write of the row's ``touched_at``, after the message is sent: a
+    crash in between sends it again, and an acknowledgement in between overrules it. A frame whose sender
+    cannot be reached is marked as well, so that it ends in time; the error is raised then.
     """
+    now = ports.clock.now()
+    if is_marked(batch) or now >= (batch.expires_at - RETENTION) * 1000:
+        return State.TIMED_OUT
+    page = ledger.missing(batch.batch_id, limit=LISTED)
+    missing = [[found.start, found.stop] for found in page.ranges]
+    said = {"missing": missing, "more": page.cursor is not None}
+    try:
+        _tell(ports, batch, names.MESSAGE_REPEAT_REQUESTED, said)
+    except Exception as error:
+        if not (isinstance(error, FaninError) and error.retryable):
+            _mark(ports, batch, now)
+        raise
+    _mark(ports, batch, now)
+    return None
 
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
 
-    def ended(self, event: Event) -> Event:
-        """Make the event of a frame's end; its type says Frame instead of Batch."""
-        return event._replace(detail_type=event.detail_type.replace("Batch", "Frame"))
+def _mark(ports: Ports, batch: Batch, now: int) -> None:
+    mark = mark_of(now, batch.idle_ttl)
+    ports.batches.touch(batch.batch_id, Activity(mark, batch.active(mark).due_at))
 
-    def announced(self, batch: Batch) -> None:
-        """Tell the sender that its frame has ended: after the event, which no broken channel may hold up."""
-        complete = batch.state is State.COMPLETE
-        kind = names.MESSAGE_COMPLETE_FRAME if complete else names.MESSAGE_FRAME_ENDED
-        self._tell(batch, kind, {"state": batch.state.value})
 
-    def idle(self, ledger: Ledger, batch: Batch) -> State | None:
-        """Request a repeat of the missing envelopes, once for each stall; end the frame if that did not help.
-
-        The request is recorded by one conditional write of the row's ``touched_at``, after the message is
-        sent: a crash in between sends it again, and an acknowledgement in between overrules it. A frame whose
-        sender cannot be reached is marked as well, so that it ends in time; the error is raised then.
-        """
-        now = self._ports.clock.now()
-        if is_marked(batch) or now >= (batch.expires_at - RETENTION) * 1000:
-            return State.TIMED_OUT
-        page = ledger.missing(batch.batch_id, limit=LISTED)
-        missing = [[found.start, found.stop] for found in page.ranges]
-        try:
-            self._tell(
-                batch, names.MESSAGE_REPEAT_REQUESTED, {"missing": missing, "more": page.cursor is not None}
-            )
-        except Exception as error:
-            if not (isinstance(error, FaninError) and error.retryable):
-                self._mark(batch, now)
-            raise
-        self._mark(batch, now)
-        return None
-
-    def _mark(self, batch: Batch, now: int) -> None:
-        mark = mark_of(now, batch.idle_ttl)
-        self._ports.batches.touch(batch.batch_id, Activity(mark, batch.active(mark).due_at))
-
-    def _tell(self, batch: Batch, kind: str, said: Mapping[str, object]) -> None:
-        """Send a message to the frame's reply channel, if it has one; a refusal does not stop the frame."""
-        channel = batch.metadata.get(REPLY_TO)
-        if channel is None:
-            return
-        body = {"type": kind, "frame_id": batch.batch_id, "size": batch.items, **said}
-        attributes = {names.ATTRIBUTE_TYPE: kind, names.ATTRIBUTE_CORRELATION: str(batch.batch_id)}
-        self._ports.channels.send([Outgoing(channel, json.dumps(body, separators=(",", ":")), attributes)])
+def _tell(ports: Ports, batch: Batch, kind: str, said: Mapping[str, object]) -> None:
+    """Send a message to the frame's reply channel, if it has one; a refusal does not stop the frame."""
+    channel = batch.metadata.get(REPLY_TO)
+    if channel is None:
+        return
+    body = {"type": kind, "frame_id": batch.batch_id, "size": batch.items, **said}
+    attributes = {names.ATTRIBUTE_TYPE: kind, names.ATTRIBUTE_CORRELATION: str(batch.batch_id)}
+    ports.channels.send([Outgoing(channel, json.dumps(body, separators=(",", ":")), attributes)])

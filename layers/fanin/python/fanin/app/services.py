@@ -20,9 +20,7 @@ from fanin.domain.batch import Batch, Kind, State
 if TYPE_CHECKING:
     from fanin.app.directory.routing import RoutingService
     from fanin.app.directory.service import DirectoryService
-    from fanin.app.frames import FrameNotices
     from fanin.app.redrives.redrive import RedriveService
-    from fanin.app.scatters.gather import Gather
     from fanin.app.scatters.service import ScatterService
 
 
@@ -32,32 +30,36 @@ class Patterns(Kinds):
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    @cached_property
-    def _frames(self) -> FrameNotices:
-        from fanin.app.frames import FrameNotices
-
-        return FrameNotices(self._ports)
-
-    @cached_property
-    def _scatters(self) -> Gather:
-        from fanin.app.scatters.gather import Gather
-
-        return Gather(self._ports)
-
     def ended(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
         if batch.kind is Kind.FRAME:
-            return self._frames.ended(event)
-        return self._scatters.ended(ledger, batch, event) if batch.kind is Kind.SCATTER else event
+            from fanin.app import frames
+
+            return frames.ended(event)
+        if batch.kind is Kind.SCATTER:
+            from fanin.app.scatters import gather
+
+            return gather.ended(self._ports, ledger, batch, event)
+        return event
 
     def announced(self, batch: Batch) -> None:
         if batch.kind is Kind.FRAME:
-            self._frames.announced(batch)
+            from fanin.app import frames
+
+            frames.announced(self._ports, batch)
 
     def due(self, ledger: Ledger, batch: Batch) -> Batch | None:
-        return self._scatters.postpone(ledger, batch) if batch.kind is Kind.SCATTER else None
+        if batch.kind is not Kind.SCATTER:
+            return None
+        from fanin.app.scatters import gather
+
+        return gather.postpone(self._ports, ledger, batch)
 
     def idle(self, ledger: Ledger, batch: Batch) -> State | None:
-        return self._frames.idle(ledger, batch) if batch.kind is Kind.FRAME else State.ORPHANED
+        if batch.kind is not Kind.FRAME:
+            return State.ORPHANED
+        from fanin.app import frames
+
+        return frames.idle(self._ports, ledger, batch)
 
     def stalled(self, batch: Batch) -> Event | None:
         from fanin.app.diagnosis.service import stall_event

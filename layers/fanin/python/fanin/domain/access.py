@@ -1,10 +1,8 @@
 """Who makes a call, what they may do, and the idempotency keys that belong to them."""
 
-from __future__ import annotations
-
 import json
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from fanin.domain import ids, limits
 from fanin.errors import InvalidRequest
@@ -44,7 +42,7 @@ class IdempotencyKey(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, text: str, caller: Principal | None = None) -> IdempotencyKey:
+    def of(cls, text: str, caller: Principal | None = None) -> Self:
         """The key of a caller; None for the service's own calls, and for those without an identity.
 
         Raises:
@@ -56,7 +54,7 @@ class IdempotencyKey(NamedTuple):
         return cls(text, owner, _digest(whose, text, size=32))
 
     @classmethod
-    def of_item(cls, ordinal: int, text: str) -> IdempotencyKey:
+    def of_item(cls, ordinal: int, text: str) -> Self:
         """The key of an item that adds to its own batch, whoever handles its message.
 
         Raises:

@@ -130,7 +130,7 @@ class BufferPage:
     unreadable: tuple[str, ...] = ()
 
 
-def check_payloads(payloads: Sequence[str]) -> None:
+def check_put(payloads: Sequence[str]) -> None:
     """Refuse payloads that a queue can never take.
 
     Raises:

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from fanin import names
 from fanin.domain.batch import Batch
 
-CONTENT_TYPE = "application/octet-stream"
-"""Content type of an uploaded payload, unless the recipient names one."""
-
 
 @dataclass(frozen=True, slots=True)
 class ClaimCheckRequest:
@@ -25,7 +22,7 @@ class ClaimCheckRequest:
 
     item: str
     size: int
-    content_type: str = CONTENT_TYPE
+    content_type: str = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True)

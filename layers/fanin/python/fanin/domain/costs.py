@@ -329,11 +329,10 @@ def spent(items: int, done: int, failed: int, *, exact: bool = True) -> list[Cos
     failures = Usage(writes=failed * failure_writes(0))
     if not exact:
         failures += Usage(writes=-parents(done))
-    queued = _through_the_queue(done, TOGETHER, Order.NEIGHBOURS, RATE, of=items)
     ways = [
         _over_https(done, 1, Order.SCATTERED, of=items),
         _over_https(done, TOGETHER, Order.SCATTERED, of=items),
-        queued,
+        _through_the_queue(done, TOGETHER, Order.NEIGHBOURS, RATE, of=items),
         _range(items, done),
     ]
     return [Cost(one.way, one.usage + failures, one.note) for one in ways]
@@ -354,24 +353,24 @@ def _life(items: int) -> Usage:
     blocks = -(-items // BLOCK)
     writes = 13 + 4 * blocks  # a transaction of two rows counts twice
     stored = (parents(items) + 1) * _WORD_BYTES / GB * _MONTHS
-    ended = Usage(events=1, invocations=1, gb_seconds=SLOW_GB * BASE_MS / 1000)
-    return Usage(writes=writes, reads=20, stored_gb_months=stored) + ended
+    return Usage(writes=writes, reads=20, stored_gb_months=stored, events=1) + _invoked(1, SLOW_GB)
 
 
 def _settling(done: int) -> Usage:
     """The settler reads after each finished word whether its parent knows; at most so many invocations."""
     words = parents(done)
-    return Usage(reads=words, invocations=words, gb_seconds=words * SLOW_GB * BASE_MS / 1000)
+    return Usage(reads=words) + _invoked(words, SLOW_GB)
+
+
+def _invoked(times: float, gb: float) -> Usage:
+    """So many invocations of a function with that memory."""
+    return Usage(invocations=times, gb_seconds=times * gb * BASE_MS / 1000)
 
 
 def _requested(calls: float) -> Usage:
     """So many requests to the API, answered by its function."""
-    return Usage(
-        api_requests=calls,
-        invocations=calls,
-        gb_seconds=calls * FAST_GB * BASE_MS / 1000,
-        log_bytes=calls * (METRICS_LINE + ACCESS_LINE + 2 * PER_LINE),
-    )
+    log = calls * (METRICS_LINE + ACCESS_LINE + 2 * PER_LINE)
+    return Usage(api_requests=calls, log_bytes=log) + _invoked(calls, FAST_GB)
 
 
 def _written(writes: float) -> Usage:
@@ -407,9 +406,7 @@ def _through_the_queue(items: int, together: int, order: Order, rate: int, *, of
     merged = together * size
     writes = words_touched(items, merged, order, of=of) + carried(items, merged, order)
     log = runs * (METRICS_LINE + PER_LINE)
-    acks = Usage(
-        queue_requests=requests, invocations=runs, gb_seconds=runs * FAST_GB * BASE_MS / 1000, log_bytes=log
-    )
+    acks = Usage(queue_requests=requests, log_bytes=log) + _invoked(runs, FAST_GB)
     usage = _life(of or items) + acks + _written(writes) + _settling(items)
     note = f"marked some seconds later; {size} messages an invocation, at {rate:,} items a second"
     return Cost(f"ack queue, {together} items a message", usage, note)

@@ -16,6 +16,10 @@ GRACE: Final = 86_400
 """Seconds that a row outlives its lease, so that the registrar finds it and reports the end."""
 
 
+_KEPT: Final = ("channel", "attributes", "lease", "since")
+"""Fields of a registration that its row has as they are."""
+
+
 class Left(StrEnum):
     """Why a registration ended."""
 
@@ -91,28 +95,15 @@ class Registration:
     @property
     def value(self) -> dict[str, Any]:
         """The JSON object of its row. The end of the lease follows from the row's time to live."""
-        value: dict[str, Any] = {
-            "channel": self.channel,
-            "attributes": dict(self.attributes),
-            "lease": self.lease,
-            "since": self.since,
-        }
+        value = {name: getattr(self, name) for name in _KEPT} | {"attributes": dict(self.attributes)}
         return value if self.left is None else value | {"left": self.left.value}
 
     @classmethod
     def of(cls, topic: str, name: str, value: Mapping[str, Any], expires_at: int) -> Registration:
         """Read a row."""
         left = Left(value["left"]) if "left" in value else None
-        return cls(
-            topic=topic,
-            name=name,
-            channel=value["channel"],
-            attributes=value["attributes"],
-            lease=value["lease"],
-            since=value["since"],
-            until=(expires_at - (GRACE if left is None else 0)) * 1000,
-            left=left,
-        )
+        until = (expires_at - (GRACE if left is None else 0)) * 1000
+        return cls(topic, name, **{name: value[name] for name in _KEPT}, until=until, left=left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,20 +126,16 @@ def change(old: Registration | None, new: Registration | None) -> tuple[str, Reg
     """
     was = old if old is not None and old.left is None else None
     if new is None or new.left is not None:
-        return (
-            None if was is None else (names.INSTANCE_DEREGISTERED, new or replace(was, left=Left.LEASE_OVER))
-        )
+        gone = new if was is None else new or replace(was, left=Left.LEASE_OVER)
+        return None if was is None or gone is None else (names.INSTANCE_DEREGISTERED, gone)
     if was is None:
         return names.INSTANCE_REGISTERED, new
     return (names.INSTANCE_MOVED, new) if was.moved(new.channel, new.attributes) else None
 
 
-_FIFO: Final = ".fifo"
-
-
 def is_fifo(queue: str) -> bool:
     """Whether a queue is a FIFO queue, by its URL or ARN, which SQS requires to end in ``.fifo``."""
-    return queue.endswith(_FIFO)
+    return queue.endswith(".fifo")
 
 
 def check_channel(channel: str) -> None:

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from fanin.domain import limits
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.limits import counted
 from fanin.errors import InvalidRequest
 
 
@@ -76,21 +75,15 @@ def checked_message(message: object) -> KeptMessage:
         )
     for name, attribute in message.attributes.items():
         limits.text("the name of an attribute", name, limits.MAX_MESSAGE_ATTRIBUTE_NAME, least=1)
-        _check_attribute(name, attribute)
+        if not isinstance(attribute, MessageAttribute):
+            raise InvalidRequest(f"attribute {name!r} must be a MessageAttribute(data_type, value)")
+        kind, most = attribute.data_type, limits.MAX_MESSAGE_ATTRIBUTE_TYPE
+        limits.text(f"the type of attribute {name!r}", kind, most, least=1)
+        if kind.partition(".")[0] != "Binary":
+            limits.text(f"attribute {name!r} of type {kind}", attribute.value, limits.MAX_FAILED_MESSAGES)
+        elif not isinstance(attribute.value, bytes):
+            raise InvalidRequest(f"attribute {name!r} is of type {kind}, so its value must be bytes")
     return message
-
-
-def _check_attribute(name: str, attribute: object) -> None:
-    if not isinstance(attribute, MessageAttribute):
-        raise InvalidRequest(f"attribute {name!r} must be a MessageAttribute(data_type, value)")
-    kind = limits.text(
-        f"the type of attribute {name!r}", attribute.data_type, limits.MAX_MESSAGE_ATTRIBUTE_TYPE, least=1
-    )
-    binary = kind.partition(".")[0] == "Binary"
-    if not binary:
-        limits.text(f"attribute {name!r} of type {kind}", attribute.value, limits.MAX_FAILED_MESSAGES)
-    elif not isinstance(attribute.value, bytes):
-        raise InvalidRequest(f"attribute {name!r} is of type {kind}, so its value must be bytes")
 
 
 _VARIABLE: Final = re.compile(
@@ -148,9 +141,9 @@ class Tolerance:
     @property
     def in_words(self) -> str:
         """What is tolerated, for people."""
-        parts = [] if self.count is None else [counted(self.count, "failure")]
+        parts = [] if self.count is None else [limits.counted(self.count, "failure")]
         if self.percent is not None:
-            parts.append(f"{self.percent:g}% of what is done, from {counted(self.sample, 'item')} on")
+            parts.append(f"{self.percent:g}% of what is done, from {limits.counted(self.sample, 'item')} on")
         return ", and ".join(parts)
 
     def check(self) -> None:

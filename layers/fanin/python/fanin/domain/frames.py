@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
 
 from fanin.domain.batch import Batch, Kind, OpenBatch, State, touched
 from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
 
-SOURCE: Final = "source"
-DESTINATION: Final = "destination"
-REPLY_TO: Final = "reply_to"
+SOURCE = "source"
+DESTINATION = "destination"
+REPLY_TO = "reply_to"
 
-DEFAULT_TTL: Final = 3_600
+DEFAULT_TTL = 3_600
 """Seconds without progress until a frame counts as stale."""
 
 
@@ -90,16 +89,9 @@ class Frame:
     @classmethod
     def of(cls, batch: Batch) -> Frame:
         """The frame of a batch, without its missing envelopes."""
-        return cls(
-            batch.batch_id,
-            batch.state,
-            batch.items,
-            batch.closed_idle_ttl,
-            batch.metadata,
-            batch.user_key,
-            totals=batch.totals,
-            totals_exact=batch.totals_exact,
-        )
+        asked = batch.items, batch.closed_idle_ttl, batch.metadata, batch.user_key
+        exact = batch.totals_exact
+        return cls(batch.batch_id, batch.state, *asked, totals=batch.totals, totals_exact=exact)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,11 +141,10 @@ def parse_indices(block: Block, indices: Sequence[str]) -> list[int]:
         ordinals = [first + int(index) for index in indices]
         if max(ordinals) < block.stop:
             return ordinals
-    for index in indices:
-        if not re.fullmatch(r"0|[1-9][0-9]{0,9}", index) or int(index) >= block.size:
-            break
+    index = re.compile(r"0|[1-9][0-9]{0,9}")
+    wrong = next(one for one in indices if not index.fullmatch(one) or int(one) >= block.size)
     raise InvalidItemId(
-        f"item id {block.prefix}:{limits.cleaned(index[:32])} does not end in a whole number"
+        f"item id {block.prefix}:{limits.cleaned(wrong[:32])} does not end in a whole number"
         f" from 0 to {block.size - 1}, the items of its group"
     )
 

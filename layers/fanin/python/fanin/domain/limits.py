@@ -74,9 +74,8 @@ MAX_CLAIMS: Final = 1_000  # envelopes of one call
 DEFAULT_ENVELOPE_LEASE: Final = 30  # seconds
 MAX_ENVELOPE_LEASE: Final = 43_200  # seconds; the longest visibility timeout of SQS
 MAX_CONTENT_TYPE: Final = 1_024  # of an envelope
-MAX_ENTRY: Final = (
-    255 * 1024
-)  # bytes of an event; EventBridge took 256 KB for long, and its targets get an envelope too
+MAX_ENTRY: Final = 255 * 1024
+"""Bytes of an event; EventBridge took 256 KB for long, and its targets get an envelope too."""
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
 MAX_MESSAGE_ATTRIBUTES: Final = 9  # of a kept message: SQS takes ten, and the item id is one
 MAX_MESSAGE_ATTRIBUTE_NAME: Final = 256

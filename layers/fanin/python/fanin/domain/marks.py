@@ -212,6 +212,9 @@ class Receipt:
     held: int = 0
 
 
+_ADD_UP: Final = ("first", "failed", "duplicates", "ranged", "late", "held")
+
+
 Unsettled: TypeAlias = Mapping[int, FaninError]
 """Why marks are not settled, by their places in the request."""
 
@@ -281,17 +284,10 @@ def merge_receipts(receipts: Iterable[Receipt]) -> list[Receipt]:
     merged: dict[int, Receipt] = {}
     for receipt in receipts:
         before = merged.get(receipt.batch_id)
-        if before is None:
-            merged[receipt.batch_id] = receipt
-            continue
-        merged[receipt.batch_id] = replace(
-            receipt,
-            complete=before.complete or receipt.complete,
-            first=before.first + receipt.first,
-            failed=before.failed + receipt.failed,
-            duplicates=before.duplicates + receipt.duplicates,
-            ranged=before.ranged + receipt.ranged,
-            late=before.late + receipt.late,
-            held=before.held + receipt.held,
-        )
+        merged[receipt.batch_id] = receipt if before is None else _added(before, receipt)
     return list(merged.values())
+
+
+def _added(before: Receipt, later: Receipt) -> Receipt:
+    sums = {name: getattr(before, name) + getattr(later, name) for name in _ADD_UP}
+    return replace(later, complete=before.complete or later.complete, **sums)

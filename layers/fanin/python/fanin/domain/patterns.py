@@ -14,6 +14,7 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, NoReturn, TypeAlias
 
 from fanin.errors import InvalidRequest
@@ -133,16 +134,14 @@ def _answers(wanted: Mapping[str, list[Any]], event: Mapping[str, Any]) -> Verdi
         shared = {later[:end] for later in paths[done:] for end in _ends(later, 0)}
         after: dict[frozenset[tuple[tuple[int, str], int]], Verdict] = {}
         for choice, sure in choices.items():
-            found = False
-            for value, elements in _values(event, path, dict(choice), shared):
-                found = True
-                verdict = _some(judge(value) for judge in judges)
+            found = [
+                (_some(judge(value) for judge in judges), elements)
+                for value, elements in _values(event, path, dict(choice), shared)
+            ]
+            for verdict, elements in found or [(absent, dict(choice))]:
                 if verdict is not False:
                     key = frozenset(one for one in elements.items() if one[0][1] in shared)
                     after[key] = after.get(key) or (sure and verdict)
-            if absent and not found:
-                key = frozenset(one for one in choice if one[0][1] in shared)
-                after[key] = after.get(key) or sure
             if len(after) > _MOST:
                 return None
         choices = after
@@ -164,9 +163,8 @@ def _values(
     while left:
         value, begin, chosen = left.pop()
         if isinstance(value, Mapping):
-            if (
-                begin < len(path) or not path
-            ):  # EventBridge finds an empty name only where it is the whole path
+            # EventBridge finds an empty name only where it is the whole path.
+            if begin < len(path) or not path:
                 names = ((path[begin:end], end) for end in _ends(path, begin))
                 left += [(value[name], end + 1, chosen) for name, end in names if name in value]
         elif not isinstance(value, list):
@@ -253,14 +251,6 @@ def _cased(text: str) -> str:
 
 def _exactly(operand: Any) -> Judge | None:
     return (lambda value: _same(operand, value)) if isinstance(operand, str) else None
-
-
-def _prefix(operand: Any) -> Judge | None:
-    return _like(operand, "{}.*", str.startswith)
-
-
-def _suffix(operand: Any) -> Judge | None:
-    return _like(operand, ".*{}", str.endswith)
 
 
 def _equals_ignore_case(operand: Any) -> Judge | None:
@@ -379,8 +369,8 @@ _OPERATORS: Final[Mapping[str, Callable[[Any], Judge | None]]] = {
     "exactly": _exactly,
     _EXISTS: _exists,
     "numeric": _numeric,
-    "prefix": _prefix,
-    "suffix": _suffix,
+    "prefix": partial(_like, cased="{}.*", plain=str.startswith),
+    "suffix": partial(_like, cased=".*{}", plain=str.endswith),
     "wildcard": _wildcard,
 }
 """What each makes of what it takes; an absence is no value, so ``exists`` finds it in ``_answers``."""

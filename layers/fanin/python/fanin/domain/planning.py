@@ -8,15 +8,14 @@ Scheduler".
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Final
 
 from fanin.domain.costs import BASE_MS, FAST_GB, SLOW_GB, Cost, Usage
 
-_EXPRESS_GB_SECONDS: Final = 0.1 * 64 / 1024
+_EXPRESS_GB_SECONDS = 0.1 * 64 / 1024
 """Of an execution: 64 MB for 100 ms, the least that is billed; the work itself runs elsewhere."""
-_CACHE_GB: Final = 0.1
+_CACHE_GB = 0.1
 """The least that ElastiCache Serverless for Valkey bills."""
-_MONTH_HOURS: Final = 730
+_MONTH_HOURS = 730
 
 
 def alternatives(items: int) -> list[Cost]:
@@ -64,40 +63,31 @@ def alternatives(items: int) -> list[Cost]:
     ]
 
 
-ALARM_METRICS: Final = 36
-"""Metrics that the alarms look at. CloudWatch bills each, also within metric math."""
-DASHBOARDS: Final = 1
-POLLED_QUEUES: Final = 10
-"""Queues that feed a function."""
-RATES: Final = 2
-"""Functions that run at a rate, the reaper and the registrar."""
-
-MONTH_SECONDS: Final = 30 * 86_400
-RATE_SECONDS: Final = 300
-POLLS_A_DAY: Final = 21_600
+MONTH_SECONDS = 30 * 86_400
+POLLS_A_DAY = 21_600
 """Requests to an empty queue that feeds a function: five pollers, which wait for 20 seconds each."""
-RUN_READS: Final = 8
+RUN_READS = 8
 """Read units of a run that finds nothing: 16 queries, one for each shard of the two live states."""
-RUN_MS: Final = 80
+RUN_MS = 80
 """Milliseconds of these queries, one after the other."""
 
 
 def idle(
     *,
-    alarm_metrics: int = ALARM_METRICS,
-    dashboards: int = DASHBOARDS,
-    polled_queues: int = POLLED_QUEUES,
-    rates: int = RATES,
-    rate_seconds: int = RATE_SECONDS,
+    alarm_metrics: int = 36,
+    dashboards: int = 1,
+    polled_queues: int = 10,
+    rates: int = 2,
+    rate_seconds: int = 300,
     secrets: int = 0,
 ) -> Usage:
-    """What an idle month consumes.
+    """What an idle month consumes; by default, one of the stack as it is.
 
     Args:
-        alarm_metrics: metrics of all alarms.
+        alarm_metrics: metrics that the alarms look at. CloudWatch bills each, also within metric math.
         dashboards: of the deployment.
         polled_queues: queues with an event source mapping.
-        rates: functions that run at a rate.
+        rates: functions that run at a rate, the reaper and the registrar.
         rate_seconds: seconds between two runs.
         secrets: of Secrets Manager; there is one with webhooks.
     """
@@ -130,14 +120,14 @@ class Quota:
     unit: str
 
 
-CONCURRENCY: Final = Quota("Lambda", "Concurrent executions", 1_000, "invocations at a time")
-REQUESTS: Final = Quota("API Gateway", "Throttle rate", 10_000, "requests a second")
-WRITES: Final = Quota("DynamoDB", "Table-level write throughput limit", 40_000, "writes a second")
-EVENTS: Final = Quota(
+CONCURRENCY = Quota("Lambda", "Concurrent executions", 1_000, "invocations at a time")
+REQUESTS = Quota("API Gateway", "Throttle rate", 10_000, "requests a second")
+WRITES = Quota("DynamoDB", "Table-level write throughput limit", 40_000, "writes a second")
+EVENTS = Quota(
     "EventBridge", "PutEvents throttle limit in transactions per second", 10_000, "events a second"
 )
-SCHEDULES: Final = Quota("EventBridge Scheduler", "CreateSchedule request rate", 5_000, "deadlines a second")
-ITEM_MS: Final = 100
+SCHEDULES = Quota("EventBridge Scheduler", "CreateSchedule request rate", 5_000, "deadlines a second")
+ITEM_MS = 100
 """Milliseconds that a consumer works on an item. An assumption."""
 
 

@@ -111,57 +111,28 @@ class Prices:
 _EVERYWHERE_ELSE: Final = ("trace", "durable_operation", "cache_gb_hour", "cache_unit")
 """Prices that were only found for us-east-1; none is part of what fanin costs by default."""
 
+_COLUMNS: Final = ("write", "read", "stored_gb", "backed_up_gb", "api_request", "log_gb")
+"""Prices that differ from region to region."""
+
+
+def _region(name: str, *columns: float, **others: Any) -> Prices:
+    usual = {"since": "2026-08-15", "source": _PRICE_LIST, "assumed": _EVERYWHERE_ELSE}
+    return Prices(region=name, **{**usual, **dict(zip(_COLUMNS, columns, strict=True)), **others})
+
+
 _REGIONS: Final = (
-    Prices(
-        region="us-east-1",
-        since="2026-08-15",
-        source=_PRICE_LIST,
-        write=0.625,
-        read=0.125,
-        stored_gb=0.25,
-        backed_up_gb=0.20,
-        api_request=1.00,
-        log_gb=0.50,
-    ),
-    Prices(
-        region="eu-west-1",
-        since="2026-08-15",
-        source=_PRICE_LIST,
-        assumed=_EVERYWHERE_ELSE,
-        write=0.705,
-        read=0.1415,
-        stored_gb=0.283,
-        backed_up_gb=0.22,
-        api_request=1.11,
-        log_gb=0.57,
-    ),
-    Prices(
-        region="eu-central-1",
-        since="2026-08-15",
-        source=_PRICE_LIST,
-        assumed=_EVERYWHERE_ELSE,
-        write=0.7625,
-        read=0.1525,
-        stored_gb=0.306,
-        backed_up_gb=0.2448,
-        api_request=1.20,
-        log_gb=0.63,
-        schedule=1.15,
-    ),
-    Prices(
-        region="ap-northeast-1",
+    _region("us-east-1", 0.625, 0.125, 0.25, 0.20, 1.00, 0.50, assumed=()),
+    _region("eu-west-1", 0.705, 0.1415, 0.283, 0.22, 1.11, 0.57),
+    _region("eu-central-1", 0.7625, 0.1525, 0.306, 0.2448, 1.20, 0.63, schedule=1.15),
+    _region(
+        "ap-northeast-1",
+        *(0.715, 0.1425, 0.285, 0.20, 1.29, 0.76),
         since="2026-09-23",
         source="AWS Price List, read on 2026-09-23",
         assumed=(
             *("backed_up_gb", "event", "schedule", "dashboard", "transition"),
             *("express_request", "express_gb_second", *_EVERYWHERE_ELSE),
         ),
-        write=0.715,
-        read=0.1425,
-        stored_gb=0.285,
-        backed_up_gb=0.20,
-        api_request=1.29,
-        log_gb=0.76,
     ),
 )
 BY_REGION: Final = {prices.region: prices for prices in _REGIONS}

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
 
 from fanin.domain import limits
 from fanin.domain.failures import error_of
@@ -47,9 +46,8 @@ class Selection:
         limits.at_most("ranges", self.ranges, limits.MAX_SELECTED_RANGES)
         for error in self.errors:
             limits.text("an error", error, limits.MAX_REASON, least=1)
-        if (size := sum(len(error.encode(errors="surrogatepass")) for error in self.errors)) > (
-            most := limits.MAX_ERRORS_BYTES
-        ):
+        size, most = sum(len(error.encode()) for error in self.errors), limits.MAX_ERRORS_BYTES
+        if size > most:
             raise RequestTooLarge(f"{size} bytes of errors in one call; send at most {most}")
         for one in self.ranges:
             limits.whole("the end of a range", one.stop, 1, MAX_ITEMS)
@@ -70,11 +68,11 @@ class Selection:
         return max((one.stop for one in self.ranges), default=None)
 
 
-NAMED: Final = 10
+NAMED = 10
 """How many of the failures without a message a redrive names."""
-MAX_REFUSALS: Final = 20
+MAX_REFUSALS = 20
 """How many different reasons of queues a redrive tells apart; the others are counted together."""
-OTHER_REFUSALS: Final = "other reasons"
+OTHER_REFUSALS = "other reasons"
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,14 +213,9 @@ class ErrorGroup:
     def plus(self, other: ErrorGroup) -> ErrorGroup:
         """Both groups, which have the same error, as one."""
         first = min(self, other, key=lambda group: group.first)
-        return ErrorGroup(
-            self.error,
-            self.failed + other.failed,
-            first.example,
-            first.first,
-            max(self.last_failed_at, other.last_failed_at),
-            self.kept + other.kept,
-        )
+        latest = max(self.last_failed_at, other.last_failed_at)
+        failed, kept = self.failed + other.failed, self.kept + other.kept
+        return replace(first, failed=failed, last_failed_at=latest, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,12 +339,9 @@ def merge_verdicts(pages: Iterable[Verdict]) -> Verdict:
     verdict, *others = pages
     # Neighbouring pages both check the words above their border, and say the same about them.
     for page in others:
-        verdict = replace(
-            page,
-            pending=verdict.pending + page.pending,
-            disagreements=tuple(dict.fromkeys(verdict.disagreements + page.disagreements)),
-            repaired=verdict.repaired or page.repaired,
-        )
+        said = tuple(dict.fromkeys(verdict.disagreements + page.disagreements))
+        pending, repaired = verdict.pending + page.pending, verdict.repaired or page.repaired
+        verdict = replace(page, pending=pending, disagreements=said, repaired=repaired)
     return verdict
 
 

@@ -12,27 +12,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Final
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 from fanin.domain import limits
 from fanin.errors import InvalidRequest
 
-MAX_TARGETS: Final = 5
-MAX_TASK_TOKEN: Final = 2_048
+MAX_TARGETS = 5
+MAX_TASK_TOKEN = 2_048
 """Characters; see "SendTaskSuccess", AWS Step Functions API Reference."""
-MAX_CALLBACK_ID: Final = 1_024
+MAX_CALLBACK_ID = 1_024
 """Characters; see "SendDurableExecutionCallbackSuccess", AWS Lambda API Reference."""
-CALLBACK_ID: Final = "[A-Za-z0-9+/]+={0,2}"
-MAX_URL: Final = 2_048
+CALLBACK_ID = "[A-Za-z0-9+/]+={0,2}"
+MAX_URL = 2_048
 """Characters of a webhook's URL."""
-FIRST_PAUSE: Final = 20
-LONGEST_PAUSE: Final = 3_600
+FIRST_PAUSE = 20
+LONGEST_PAUSE = 3_600
 """Seconds until a target is told again at the latest: after the first attempt, and at most."""
-PATIENCE_MS: Final = 86_400_000
+PATIENCE_MS = 86_400_000
 """How long a target is tried before it is parked."""
-_SHOWN: Final = 4
+_SHOWN = 4
 
 
 class TargetType(StrEnum):
@@ -127,7 +126,7 @@ class Target:
         return self.when is When.ANY or (self.when is When.COMPLETE) is succeeded
 
 
-FIELD: Final[Mapping[TargetType, str]] = {
+FIELD: Mapping[TargetType, str] = {
     TargetType.STEP_FUNCTIONS: "task_token",
     TargetType.DURABLE_CALLBACK: "callback_id",
     TargetType.SQS: "queue_url",
@@ -176,29 +175,26 @@ class TargetReports:
     targets: Sequence[TargetReport]
 
 
-HTTPS: Final = 443
-EVERY_HOST: Final = "*:*"
+HTTPS = 443
+EVERY_HOST = "*:*"
 """Allows every host and port; for a service in memory, which calls nobody."""
-ANY_PORT: Final = "*"
-_LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_HOST: Final = re.compile(rf"(?!.{{254}})({_LABEL}\.)*(?=[a-z0-9-]*[a-z])(?!0x[0-9a-f]*$){_LABEL}")
+ANY_PORT = "*"
+_LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_HOST = re.compile(rf"(?!.{{254}})({_LABEL}\.)*(?=[a-z0-9-]*[a-z])(?!0x[0-9a-f]*$){_LABEL}")
 """A name that DNS may have; its last label is not a number, also not in hex, so that no form of an IPv4
 address is one."""
-HOST_RULE: Final = rf"(\*\.)?({_LABEL}\.)*{_LABEL}(:([0-9]{{1,5}}|\*))?"
+HOST_RULE = rf"(\*\.)?({_LABEL}\.)*{_LABEL}(:([0-9]{{1,5}}|\*))?"
 """One allowed host: ``hooks.example.com``, ``*.example.com``, ``hooks.example.com:8443``."""
-_VISIBLE: Final = re.compile(r"[!-\[\]-~]+")
+_VISIBLE = re.compile(r"[!-\[\]-~]+")
 """ASCII without spaces, control characters and the backslash, which readers of URLs disagree about."""
-_NAT64: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
-_SPECIAL: Final = (
-    IPv4Network("192.0.0.0/24"),
-    IPv4Network("192.88.99.0/24"),
-    IPv6Network("2d00::/8"),
-    IPv6Network("2e00::/7"),
-    IPv6Network("3000::/4"),
+_SPECIAL = (
+    *(IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24")),
+    *(IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96")),
+    *(IPv6Network("2d00::/8"), IPv6Network("2e00::/7"), IPv6Network("3000::/4")),
 )
-"""Of protocols, of relays, of documentation (RFC 9637), and what IANA holds back of the global unicast
-addresses; some versions of Python count them as global."""
-_LOOPBACK: Final = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
+"""Of protocols and relays; those that stand for an IPv4 address; of documentation (RFC 9637), and what IANA
+holds back of the global unicast addresses. Some versions of Python count some of them as global."""
+_LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,17 +233,17 @@ def parse_url(url: str, hosts: str) -> WebhookUrl:
         host, port = (parts.hostname or "").lower(), parts.port
     except ValueError as error:
         raise InvalidRequest("the url of a webhook cannot be read; write https://host/path") from error
-    if parts.scheme != "https":
-        raise InvalidRequest("the url of a webhook must begin with https://")
-    if "@" in parts.netloc:
-        raise InvalidRequest("the url of a webhook must not carry a user name or password; leave them out")
-    if parts.fragment or "#" in url:
-        raise InvalidRequest("the url of a webhook must not have a fragment; leave out what follows #")
-    if port == 0:
-        raise InvalidRequest("the url of a webhook must not have port 0; leave the port out for 443")
-    if not _HOST.fullmatch(host):
-        raise InvalidRequest("the url of a webhook must name its host; an IP address is refused")
-    found = WebhookUrl(host, HTTPS if port is None else port, _path(parts.path, parts.query))
+    for refused, must in (
+        (parts.scheme != "https", "begin with https://"),
+        ("@" in parts.netloc, "not carry a user name or password; leave them out"),
+        (parts.fragment or "#" in url, "not have a fragment; leave out what follows #"),
+        (port == 0, "not have port 0; leave the port out for 443"),
+        (not _HOST.fullmatch(host), "name its host; an IP address is refused"),
+    ):
+        if refused:
+            raise InvalidRequest(f"the url of a webhook must {must}")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    found = WebhookUrl(host, HTTPS if port is None else port, path)
     if not any(_allows(rule, found) for rule in rules(hosts)):
         shown = host if found.port == HTTPS else f"{host}:{found.port}"
         raise InvalidRequest(
@@ -260,10 +256,6 @@ def parse_url(url: str, hosts: str) -> WebhookUrl:
 def rules(hosts: str) -> list[str]:
     """The allowed hosts of a setting, each on its own."""
     return [rule.strip().lower() for rule in hosts.split(",") if rule.strip()]
-
-
-def _path(path: str, query: str) -> str:
-    return (path or "/") + (f"?{query}" if query else "")
 
 
 def _allows(rule: str, url: WebhookUrl) -> bool:
@@ -288,17 +280,13 @@ def is_public(address: str, *, loopback: bool = False) -> bool:
         address: as the resolver gives it.
         loopback: accept addresses of this machine; for a stack that runs on it.
     """
-    found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
-    if loopback and any(found.version == network.version and found in network for network in _LOOPBACK):
+    found = ip_address(address.partition("%")[0])
+    if loopback and any(found in network for network in _LOOPBACK):
         return True
     if isinstance(found, IPv6Address):
-        if any(found in network for network in _NAT64):
-            return False
         inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
-        if inner is not None:
+        if inner is not None or found.is_site_local:
             return False
-        if found in IPv6Network("::/96") or found.is_site_local:
-            return False
-    if any(found.version == network.version and found in network for network in _SPECIAL):
+    if any(found in network for network in _SPECIAL):
         return False
     return found.is_global and not found.is_multicast and not found.is_reserved

@@ -189,12 +189,8 @@ class Tree:
 
     def children(self, level: int, index: int, word: int, n: int) -> Iterator[int]:
         """Indices of the pending children of a word, ascending, those that exist in a tree of n items."""
-        pending = word & ~self.residue(level, index, n)
         base = index * self.width
-        while pending:
-            low = pending & -pending
-            yield base + low.bit_length() - 1
-            pending ^= low
+        return (base + at for at in positions(word & ~self.residue(level, index, n)))
 
 
 def positions(mask: int) -> list[int]:
@@ -207,18 +203,9 @@ def positions(mask: int) -> list[int]:
     return found
 
 
-def runs(ordinals: Iterator[int] | Sequence[int]) -> Iterator[tuple[int, int]]:
+def runs(ordinals: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Join ascending ordinals to half-open ranges ``(start, stop)``."""
-    start = stop = -1
-    for ordinal in ordinals:
-        if ordinal == stop:
-            stop += 1
-            continue
-        if stop > start:
-            yield start, stop
-        start, stop = ordinal, ordinal + 1
-    if stop > start:
-        yield start, stop
+    return runs_of_masks((ordinal, 1) for ordinal in ordinals)
 
 
 def runs_of_masks(words: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -6,6 +6,7 @@ A receipt is opaque text for an item and a delivery of its message.
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from fanin import names
@@ -47,14 +48,12 @@ def read_receipt(token: str) -> WorkReceipt:
     Raises:
         InvalidRequest: the text is not a receipt.
     """
-    try:
+    with suppress(ValueError, TypeError, RecursionError):  # the last from a text of nested brackets
         if len(token) <= _LONGEST_RECEIPT:
             text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
             item, handle = json.loads(text)
             if isinstance(item, str) and isinstance(handle, str) and (at := ordinal(item)):
                 return WorkReceipt(at.batch_id, item, handle)
-    except (ValueError, TypeError, RecursionError):  # the last from a text of nested brackets
-        pass
     raise InvalidRequest(
         f"receipt {token[:32]!r} is not one that take returned, and nothing was done;"
         " send receipts exactly as you got them"
@@ -63,11 +62,10 @@ def read_receipt(token: str) -> WorkReceipt:
 
 def ordinal(item: str) -> ItemPlace | None:
     """The place of an item; None if the text is not an item id."""
-    try:
+    with suppress(InvalidItemId):
         block, number = ids.parse_item(item)
-    except InvalidItemId:
-        return None
-    return ItemPlace(block.batch_id, number)
+        return ItemPlace(block.batch_id, number)
+    return None
 
 
 SIFT_MS: Final = 2_000
@@ -117,7 +115,10 @@ class Deliveries:
         ours = [(message, item, at) for message, item in found if (at := ordinal(item))]
         if any(at.batch_id != buffer.batch_id for _, _, at in ours):
             buffer = self._records.refresh(buffer.name).buffer
-        batches = {batch_id: self._batch(batch_id) for batch_id in {at.batch_id for _, _, at in ours}}
+        batches: dict[int, Batch] = {}
+        for batch_id in {at.batch_id for _, _, at in ours}:
+            with suppress(*GONE):
+                batches |= self._ledger.refresh([batch_id])
         now, work, void = self._ports.clock.now(), [], []
         delivered: set[ItemPlace] = set()
         for message, item, at in ours:
@@ -127,32 +128,20 @@ class Deliveries:
                 delivered.add(at)
                 waited = max(0, now - message.sent_at)
                 work.append(Work(message.body, write_receipt(item, message.handle), waited))
-            elif at.batch_id == buffer.batch_id or _was_its(buffer, batches[at.batch_id]):
+            elif at.batch_id == buffer.batch_id or _was_its(buffer, batches.get(at.batch_id)):
                 void.append(message.handle)
         return work, void
 
-    def _is_pending(self, buffer: Buffer, item: ItemPlace, batches: Mapping[int, Batch | None]) -> bool:
-        batch = batches[item.batch_id]
-        if item.batch_id != buffer.batch_id or batch is None or batch.state.terminal:
-            return False
-        try:
-            return bool(self._ledger.pending(item.batch_id, item.ordinal, item.ordinal + 1))
-        except GONE:
-            return False
-
-    def _batch(self, batch_id: int) -> Batch | None:
-        """A batch as it is now; None if it is gone."""
-        try:
-            return self._ledger.refresh([batch_id])[batch_id]
-        except GONE:
-            return None
+    def _is_pending(self, buffer: Buffer, item: ItemPlace, batches: Mapping[int, Batch]) -> bool:
+        batch = batches.get(item.batch_id)
+        if item.batch_id == buffer.batch_id and batch is not None and not batch.state.terminal:
+            with suppress(*GONE):
+                return bool(self._ledger.pending(item.batch_id, item.ordinal, item.ordinal + 1))
+        return False
 
 
 def _was_its(buffer: Buffer, batch: Batch | None) -> bool:
     """Whether a batch was an earlier one of a buffer of this name, and has ended."""
-    return (
-        batch is not None
-        and batch.kind is Kind.BUFFER
-        and batch.user_key == buffer.name
-        and batch.state.terminal
-    )
+    if batch is None or batch.kind is not Kind.BUFFER:
+        return False
+    return batch.user_key == buffer.name and batch.state.terminal

@@ -9,11 +9,10 @@ batch.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from fanin import names
-from fanin.app.buffers.records import NAMESPACE, BufferRecords, WorkEntry
+from fanin.app.buffers.records import BufferRecords, WorkEntry
 from fanin.app.buffers.slots import RENEWAL, REPLACED, SEND_MS, TRIES, Slots, WorkState, contended
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
@@ -22,55 +21,13 @@ from fanin.app.ports.records import Record
 from fanin.domain import ids
 from fanin.domain.access import NOBODY, IdempotencyKey, Principal
 from fanin.domain.buffer import Accepted, PutOutcome
-from fanin.domain.ids import Group
-from fanin.errors import (
-    GONE,
-    BatchClosed,
-    ChannelRefused,
-    FaninError,
-    IdempotencyKeyReused,
-    ServiceUnavailable,
-    Throttled,
-)
+from fanin.errors import GONE, BatchClosed, ChannelRefused, FaninError, IdempotencyKeyReused, Throttled
 
-_MORE: Final = 5  # seconds for which the record of a consumer that died outlives its wait
 _PUT: Final = "put/"
 _KEPT: Final = ("digest", "round", "items", "left", "batch_id", "sent_at")
 """Fields of a note that its record has."""
 _ROUNDS: Final = 3 * TRIES
 """How often a call reads the note of its key, which may change several times in a call."""
-
-
-class WaitingConsumers:
-    """Counts the consumers that wait.
-
-    Args:
-        ports: the directory table, clock and randomness.
-    """
-
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
-
-    def count(self, name: str) -> int:
-        """How many consumers are waiting for work of a buffer, up to a hundred."""
-        return len(self._ports.directory.page(_namespace(name)).records)
-
-    def came(self, name: str, waiter: str, until: int) -> None:
-        """Count a consumer of a buffer from now on, until ``until`` in ms."""
-        self._ports.directory.put(_namespace(name), waiter, {}, expires_at=until // 1000 + _MORE)
-
-    def left(self, name: str, waiter: str) -> None:
-        """Count it no longer; if that cannot be written, its record expires by itself.
-
-        An error would keep from the consumer the work that it has just received, and such work comes again
-        only later, as received once more.
-        """
-        with suppress(Throttled, ServiceUnavailable):
-            self._ports.directory.delete(_namespace(name), waiter)
-
-
-def _namespace(name: str) -> str:
-    return f"{NAMESPACE}/{name}"
 
 
 class Note(NamedTuple):
@@ -114,9 +71,8 @@ class Note(NamedTuple):
         if not self.round:
             return self.key
         again = f"put again {self.round} {ids.digest(json.dumps([self.key]))}"
-        if len(self.left) == len(self.items):
-            return again
-        return f"{again} {'.'.join(map(str, self.left))}"
+        some = len(self.left) < len(self.items)
+        return f"{again} {'.'.join(map(str, self.left))}" if some else again
 
     @property
     def replaced(self) -> tuple[str, ...]:
@@ -149,11 +105,9 @@ class PutKeys:
             InvalidRequest: the key is not text of 1 to 256 characters.
             IdempotencyKeyReused: the key was used for other payloads.
         """
-        count = len(payloads)
-        batch_id, nothing, left = entry.buffer.batch_id, ("",) * count, tuple(range(count))
-        note = Note(
-            key.text, ids.digest(json.dumps(list(payloads))), nothing, left, batch_id, key.name, key.owner
-        )
+        digest = ids.digest(json.dumps(list(payloads)))
+        items, left = ("",) * len(payloads), tuple(range(len(payloads)))
+        note = Note(key.text, digest, items, left, entry.buffer.batch_id, key.name, key.owner)
         record, wrote = self._write(entry, note)
         if record is None:
             return note
@@ -215,19 +169,15 @@ class Puts:
 
     Args:
         ledger: tells what became of items; its ports are used too.
-        records: the buffers' records.
+        records: the buffers' records, which tell whether a consumer is waiting, too.
         slots: of the buffers.
-        consumers: tell whether a consumer is waiting.
     """
 
-    def __init__(
-        self, ledger: LedgerService, records: BufferRecords, slots: Slots, consumers: WaitingConsumers
-    ) -> None:
+    def __init__(self, ledger: LedgerService, records: BufferRecords, slots: Slots) -> None:
         self._ports = ledger.ports
         self._ledger = ledger
         self._records = records
         self._slots = slots
-        self._consumers = consumers
         self._keys = PutKeys(ledger.ports)
 
     def put(self, name: str, payloads: Sequence[str]) -> Accepted:
@@ -261,7 +211,7 @@ class Puts:
             raise Throttled("putting the work took too long; put it again", retry_after=1)
 
     def outcome(self, name: str) -> PutOutcome:
-        return PutOutcome.READY if self._consumers.count(name) else PutOutcome.WAITING
+        return PutOutcome.READY if self._records.waiting(name) else PutOutcome.WAITING
 
     def put_once(self, name: str, payloads: Sequence[str], key: IdempotencyKey) -> Accepted:
         """Put work in, unless the key has done so. After a failure, a repeat continues with the same slots.
@@ -278,20 +228,14 @@ class Puts:
                 entry = now  # the note may name the batch that the buffer has by now
                 continue
             if note.left:
-                accepted = self._go_on(entry, note, payloads, started)
+                if accepted := self._go_on(entry, note, payloads, started):
+                    return accepted
+            elif dropped := self._dropped(entry, note):
+                self._keys.put_again(entry, note, note.items, dropped)
             else:
-                accepted = self._as_before(entry, note)
-            if accepted is not None:
-                return accepted
+                return Accepted(self.outcome(name), note.items)
             entry = self._records.refresh(name)
         raise contended(name)
-
-    def _as_before(self, entry: WorkEntry, note: Note) -> Accepted | None:
-        """The answer to a repeat, if the work is in or finished. If not, this notes what is not."""
-        if dropped := self._dropped(entry, note):
-            self._keys.put_again(entry, note, note.items, dropped)
-            return None
-        return Accepted(self.outcome(entry.buffer.name), note.items)
 
     def _go_on(self, entry: WorkEntry, note: Note, payloads: Sequence[str], started: int) -> Accepted | None:
         """Put in what is left; None if the note must be read again first.
@@ -306,9 +250,9 @@ class Puts:
             left = [index for index in note.left if index not in finished]
             self._keys.put_again(entry, note, note.items, left)
             return None
-        group = self._take(entry, note)
-        unsent = None if group is None else self._unsent(entry, note, group)
-        if group is None or unsent is None:
+        if (group := self._take(entry, note)) is None:
+            return None
+        if (unsent := self._unsent(entry, note, group)) is None:
             return None
         outcome = self.outcome(entry.buffer.name)
         slots = zip(group, note.left, strict=True)
@@ -321,7 +265,7 @@ class Puts:
             self._slots.mark(entry, ids.parse_prefix(group.prefix).stop)
         return Accepted(outcome, items)
 
-    def _take(self, entry: WorkEntry, note: Note) -> Group | None:
+    def _take(self, entry: WorkEntry, note: Note) -> ids.Group | None:
         """Take the slots of a round in the batch that its note names; None if the note must name another."""
         try:
             return self._slots.take(entry, note.batch_id, len(note.left), note.slots_key, note.caller)
@@ -352,7 +296,7 @@ class Puts:
             states = self._slots.states(note.replaced)
         return {index for index in note.left if states.get(note.items[index]) is WorkState.FINISHED}
 
-    def _unsent(self, entry: WorkEntry, note: Note, group: Group) -> Collection[str] | None:
+    def _unsent(self, entry: WorkEntry, note: Note, group: ids.Group) -> Collection[str] | None:
         """Find out for which slots of a key messages may be missing.
 
         Returns:

@@ -1,6 +1,7 @@
-"""The records of buffers in the directory table: each buffer's queue, batch, limit and marks."""
+"""The records of buffers in the directory table: what each is, and which consumers wait for its work."""
 
 import re
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from fanin import names
@@ -10,7 +11,7 @@ from fanin.app.ports.records import FOREVER, Record
 from fanin.domain import limits
 from fanin.domain.buffer import Buffer, BufferPage
 from fanin.domain.paging import pages
-from fanin.errors import BufferNotFound, InvalidRequest
+from fanin.errors import BufferNotFound, InvalidRequest, ServiceUnavailable, Throttled
 from fanin.wire.patterns import BUFFER
 
 NAMESPACE: Final = "/buffers"
@@ -25,6 +26,7 @@ ended and a queue that is deleted.
 """
 
 
+_MORE: Final = 5  # seconds for which the record of a consumer that died outlives its wait
 _KEPT: Final = ("renew_at", "retention", "marks", "going", "buried", "born")
 """Fields of an entry that its record has beside those of the buffer."""
 
@@ -76,7 +78,9 @@ def entry_of(record: Record) -> WorkEntry:
     """
     value = dict(record.value)
     try:
-        _check_numbers(value)
+        for field in ("limit", "batch_id", "renew_at", "retention"):
+            if not isinstance(value[field], int):
+                raise TypeError(f"{field} is {value[field]!r} instead of a whole number")  # noqa: TRY301
         kept = {name: value[name] for name in _KEPT}
         kept["marks"] = tuple((at, items) for at, items in kept["marks"])
         return WorkEntry(BUFFER.decode(value), **kept, version=record.version)
@@ -88,14 +92,8 @@ def entry_of(record: Record) -> WorkEntry:
         ) from error
 
 
-def _check_numbers(value: dict[str, Any]) -> None:
-    for field in ("limit", "batch_id", "renew_at", "retention"):
-        if not isinstance(value[field], int):
-            raise TypeError(f"{field} is {value[field]!r} instead of a whole number")
-
-
 class BufferRecords:
-    """Reads, writes and remembers the records.
+    """Reads, writes and remembers the records; and counts the consumers that wait.
 
     Args:
         ports: the directory and the clock.
@@ -130,11 +128,8 @@ class BufferRecords:
         """List the buffers by name; one whose record cannot be read is named, and hides no other."""
         page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
         found = [(record.name, _readable(record)) for record in page.records]
-        return BufferPage(
-            tuple(entry.buffer for _, entry in found if entry is not None and not entry.going),
-            page.cursor,
-            tuple(name for name, entry in found if entry is None),
-        )
+        buffers = tuple(entry.buffer for _, entry in found if entry is not None and not entry.going)
+        return BufferPage(buffers, page.cursor, tuple(name for name, entry in found if entry is None))
 
     def owner(self, queue: str, *, other_than: str) -> str | None:
         """The name of another buffer that has a queue; None if there is none. Looks at all buffers."""
@@ -146,7 +141,7 @@ class BufferRecords:
                 return record.name
         return None
 
-    def write(self, entry: WorkEntry) -> tuple[WorkEntry | None, bool]:
+    def write(self, entry: WorkEntry, expires_at: int = FOREVER) -> tuple[WorkEntry | None, bool]:
         """Write a record over the version from which it was made.
 
         The SDK repeats a write whose answer was lost, and others may have written after its first try. So
@@ -155,27 +150,40 @@ class BufferRecords:
         Returns:
             The record as it is now, and whether this call wrote it.
         """
-        return self._write(entry, FOREVER)
+        name, value, version = entry.buffer.name, entry.value(), entry.version
+        put = self._ports.directory.put
+        record, wrote = put(NAMESPACE, name, value, expires_at=expires_at, if_version=version)
+        return self._remember(name, record), wrote
 
     def bury(self, entry: WorkEntry) -> None:
         """Delete a record, unless it has changed since it was read; its version outlives it for a while."""
         until = self._ports.clock.now() // 1000 + GRAVE
-        self._write(entry._replace(going=True, buried=True), until)
-
-    def _write(self, entry: WorkEntry, expires_at: int) -> tuple[WorkEntry | None, bool]:
-        name = entry.buffer.name
-        record, wrote = self._ports.directory.put(
-            NAMESPACE, name, entry.value(), expires_at=expires_at, if_version=entry.version
-        )
-        return self._remember(name, record), wrote
+        self.write(entry._replace(going=True, buried=True), until)
 
     def _remember(self, name: str, record: Record | None) -> WorkEntry | None:
         """Remember a record, except of a buffer that takes no more work."""
         entry = None if record is None else entry_of(record)
-        if entry is None or entry.going:
-            self._known.forget(name)
-            return entry
-        return self._known.remember(name, entry)
+        if entry is not None and not entry.going:
+            return self._known.remember(name, entry)
+        self._known.forget(name)
+        return entry
+
+    def waiting(self, name: str) -> int:
+        """How many consumers are waiting for work of a buffer, up to a hundred."""
+        return len(self._ports.directory.page(f"{NAMESPACE}/{name}").records)
+
+    def came(self, name: str, waiter: str, until: int) -> None:
+        """Count a consumer of a buffer as waiting from now on, until ``until`` in ms."""
+        self._ports.directory.put(f"{NAMESPACE}/{name}", waiter, {}, expires_at=until // 1000 + _MORE)
+
+    def left(self, name: str, waiter: str) -> None:
+        """Count it no longer; if that cannot be written, its record expires by itself.
+
+        An error would keep from the consumer the work that it has just received, and such work comes again
+        only later, as received once more.
+        """
+        with suppress(Throttled, ServiceUnavailable):
+            self._ports.directory.delete(f"{NAMESPACE}/{name}", waiter)
 
 
 def _readable(record: Record) -> WorkEntry | None:

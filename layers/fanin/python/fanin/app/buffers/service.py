@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from fanin.app.buffers import deliveries
 from fanin.app.buffers.deliveries import Deliveries
-from fanin.app.buffers.puts import Puts, WaitingConsumers
+from fanin.app.buffers.puts import Puts
 from fanin.app.buffers.records import GRAVE, BufferRecords, WorkEntry, check_name
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
 from fanin.app.ledger.service import LedgerService
@@ -19,79 +19,57 @@ from fanin.app.ports import Ports
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import State
-from fanin.domain.buffer import (
-    Accepted,
-    Buffer,
-    BufferPage,
-    FailedWork,
-    Level,
-    Released,
-    Work,
-    check_payloads,
-)
+from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work, check_put
 from fanin.domain.marks import Failure, Mark
 from fanin.errors import GONE, FaninError, InvalidRequest, Throttled
 
 _NAMESPACE = "/buffer-queues"  # in the directory table; the names are URLs
 
 
-class QueueClaims:
-    """Keeps two buffers from sharing a queue: each would receive, and so delay, the other's work.
+@contextmanager
+def claimed(ports: Ports, records: BufferRecords, queue: str, name: str) -> Iterator[None]:
+    """Hold the claim on a queue, which no other buffer has, for a buffer that is being defined.
 
-    Once a buffer is defined, its record says which queue it has. A claim covers the time between looking at
-    all records and writing one, in which nobody else may do the same for the queue.
+    Two buffers must not share a queue: each would receive, and so delay, the other's work. Once a buffer is
+    defined, its record says which queue it has. A claim covers the time between looking at all records and
+    writing one, in which nobody else may do the same for the queue. The claim of a process that died holds up
+    other buffers until it expires, but not this one.
 
-    Args:
-        ports: the directory table and the clock.
-        records: the buffers' records.
+    Raises:
+        InvalidRequest: another buffer has the queue.
+        Throttled: another buffer is being defined with it.
     """
-
-    def __init__(self, ports: Ports, records: BufferRecords) -> None:
-        self._ports = ports
-        self._records = records
-
-    @contextmanager
-    def claimed(self, queue: str, name: str) -> Iterator[None]:
-        """Hold the claim on a queue, which no other buffer has, for a buffer that is being defined.
-
-        The claim of a process that died holds up other buffers until it expires, but not this one.
-
-        Raises:
-            InvalidRequest: another buffer has the queue.
-            Throttled: another buffer is being defined with it.
-        """
-        version = self._claim(queue, name)
-        try:
-            if owner := self._records.owner(queue, other_than=name):
-                raise InvalidRequest(
-                    f"queue {queue} belongs to buffer {owner}; give each buffer a queue of its own"
-                )
-            yield
-        finally:
-            self._ports.directory.delete(_NAMESPACE, queue, if_version=version)
-
-    def _claim(self, queue: str, name: str) -> int:
-        """Claim a queue, also over a claim of the same buffer.
-
-        Returns:
-            The version of the claim; whoever claims after that has another, and releases it.
-        """
-        version = 0
-        until = self._ports.clock.now() // 1000 + GRAVE
-        for _ in range(TRIES):
-            record, wrote = self._ports.directory.put(
-                _NAMESPACE, queue, {"buffer": name}, expires_at=until, if_version=version
+    version = _claim(ports, queue, name)
+    try:
+        if owner := records.owner(queue, other_than=name):
+            raise InvalidRequest(
+                f"queue {queue} belongs to buffer {owner}; give each buffer a queue of its own"
             )
-            version = 0 if record is None else record.version
-            if wrote:
-                return version
-            if record is not None and record.value["buffer"] != name:
-                raise Throttled(
-                    f"buffer {record.value['buffer']} is being defined with queue {queue};"
-                    " try again, or give each buffer a queue of its own",
-                    retry_after=1,
-                )
-        raise contended(name)
+        yield
+    finally:
+        ports.directory.delete(_NAMESPACE, queue, if_version=version)
+
+
+def _claim(ports: Ports, queue: str, name: str) -> int:
+    """Claim a queue, also over a claim of the same buffer.
+
+    Returns:
+        The version of the claim; whoever claims after that has another, and releases it.
+    """
+    version, value = 0, {"buffer": name}
+    until = ports.clock.now() // 1000 + GRAVE
+    for _ in range(TRIES):
+        record, wrote = ports.directory.put(_NAMESPACE, queue, value, expires_at=until, if_version=version)
+        version = 0 if record is None else record.version
+        if wrote:
+            return version
+        if record is not None and record.value["buffer"] != name:
+            raise Throttled(
+                f"buffer {record.value['buffer']} is being defined with queue {queue};"
+                " try again, or give each buffer a queue of its own",
+                retry_after=1,
+            )
+    raise contended(name)
 
 
 class BufferService:
@@ -106,9 +84,7 @@ class BufferService:
         self._ledger = ledger
         self._records = BufferRecords(ports)
         self._slots = Slots(ports, ledger, self._records)
-        self._consumers = WaitingConsumers(ports)
-        self._puts = Puts(ledger, self._records, self._slots, self._consumers)
-        self._claims = QueueClaims(ports, self._records)
+        self._puts = Puts(ledger, self._records, self._slots)
         self._deliveries = Deliveries(ports, ledger, self._records)
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
@@ -157,18 +133,14 @@ class BufferService:
         batch, pending = self._slots.pending(entry.buffer)
         taken = min(pending, self._ports.queues.state(entry.buffer.queue).in_flight)
         waiting = pending - taken
-        return Level(
-            entry.buffer,
-            count=waiting or -self._consumers.count(name),
-            pending=pending,
-            taken=taken,
-            draining=batch is None or batch.state is not State.OPEN,
-        )
+        count = waiting or -self._records.waiting(name)
+        draining = batch is None or batch.state is not State.OPEN
+        return Level(entry.buffer, count=count, pending=pending, taken=taken, draining=draining)
 
     def put(
         self, name: str, payloads: Sequence[str], *, key: str | None = None, caller: Principal | None = None
     ) -> Accepted:
-        check_payloads(payloads)
+        check_put(payloads)
         if key is None:
             return self._puts.put(name, payloads)
         return self._puts.put_once(name, payloads, IdempotencyKey.of(key, caller))
@@ -185,12 +157,12 @@ class BufferService:
         if (work := self._deliveries.receive(buffer, most, min(wait, 1), visibility_timeout)) or not wait:
             return work
         waiter = self._ports.random.bytes(8).hex()
-        self._consumers.came(name, waiter, until)
+        self._records.came(name, waiter, until)
         try:
             left = max(1, (until - self._ports.clock.now()) // 1000)
             return self._deliveries.receive(buffer, most, left, visibility_timeout)
         finally:
-            self._consumers.left(name, waiter)
+            self._records.left(name, waiter)
 
     def poll(
         self,
@@ -204,9 +176,9 @@ class BufferService:
         limits.whole("waits", waits, 0, limits.MAX_WAIT)
         work = self.take(name, most=most, wait=0, visibility_timeout=visibility_timeout)
         if waiter is not None and waits and not work:
-            self._consumers.came(name, waiter, self._ports.clock.now() + waits * 1000)
+            self._records.came(name, waiter, self._ports.clock.now() + waits * 1000)
         elif waiter is not None and work and not waits:
-            self._consumers.left(name, waiter)
+            self._records.left(name, waiter)
         return work
 
     def done(self, name: str, tokens: Sequence[str], *, failures: Sequence[FailedWork] = ()) -> Released:
@@ -238,7 +210,7 @@ class BufferService:
 
         Without the URL of a queue it gets a new one, which nobody else has: so it is deleted then.
         """
-        with nullcontext() if url is None else self._claims.claimed(url, name):
+        with nullcontext() if url is None else claimed(self._ports, self._records, url, name):
             batch = self._slots.open(name, limit)
             try:
                 queue = self._ports.queues.create(name, batch.batch_id) if url is None else url

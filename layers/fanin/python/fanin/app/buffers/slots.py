@@ -9,12 +9,11 @@ items the batch had at certain times. A put that finds the buffer full, or drain
 that. So a message must follow its slot soon: for a slot that is too old, ``late``, none may be sent any more.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
 from itertools import groupby
-from typing import Final
 
 from fanin.app.buffers.records import BufferRecords, WorkEntry
 from fanin.app.fresh import Fresh
@@ -24,27 +23,25 @@ from fanin.domain import ids, limits
 from fanin.domain.access import Principal
 from fanin.domain.batch import Batch, Kind, OpenBatch
 from fanin.domain.buffer import Buffer
-from fanin.domain.ids import Block
-from fanin.domain.limits import chunks
 from fanin.domain.marks import WEIGHT, GivenUp
 from fanin.domain.reports import Missing
 from fanin.errors import GONE, BatchClosed, LimitReached, Throttled
 
-LIFETIME: Final = limits.MAX_LIFETIME
-RENEWAL: Final = 30 * 86_400
+LIFETIME = limits.MAX_LIFETIME
+RENEWAL = 30 * 86_400
 """How many seconds before the end of its batch's lifetime a buffer changes to a new batch."""
-SEND_MS: Final = 300_000
+SEND_MS = 300_000
 """Milliseconds that a put may take from its slots to its messages; a slower one is not accepted."""
-MARGIN_MS: Final = 900_000
+MARGIN_MS = 900_000
 """Added to the queue's retention before a slot counts as leaked: twice ``SEND_MS``, for a put that repeats
 another with the same slots, and the rest for differing clocks."""
-MARKS: Final = 12
-TRIES: Final = 5
+MARKS = 12
+TRIES = 5
 
 
-LOST: Final = "its message is lost or expired"
+LOST = "its message is lost or expired"
 """Reason of items whose slots were reclaimed."""
-REPLACED: Final = "its work was put in again under its key"
+REPLACED = "its work was put in again under its key"
 """Reason of items that a repeat of their put replaced by others."""
 
 
@@ -90,29 +87,19 @@ class Slots:
             states |= self._of_block(ids.parse_prefix(prefix), list(group))
         return states
 
-    def _of_block(self, block: Block, items: Sequence[str]) -> dict[str, WorkState]:
+    def _of_block(self, block: ids.Block, items: Sequence[str]) -> dict[str, WorkState]:
         try:
             batch = self._ledger.refresh([block.batch_id])[block.batch_id]
             pending = self._ledger.pending(block.batch_id, block.first, block.stop)
         except GONE:
             return dict.fromkeys(items, WorkState.UNKNOWN)
         ordinals = {item: ids.parse_item(item)[1] for item in items}
-        given_up = self._given_up(block.batch_id, set(ordinals.values()) - pending)
-        if_pending = WorkState.DROPPED if batch.state.terminal else WorkState.PENDING
-        return {
-            item: if_pending
-            if ordinal in pending
-            else WorkState.DROPPED
-            if ordinal in given_up
-            else WorkState.FINISHED
-            for item, ordinal in ordinals.items()
-        }
-
-    def _given_up(self, batch_id: int, ordinals: Collection[int]) -> set[int]:
-        """Those that the service gave up; the note of a failure is written before its bit."""
-        failed = self._ledger.failed_among(batch_id, ordinals)
-        notes = self._ports.parts.notes(batch_id, failed) if failed else {}
-        return {ordinal for ordinal, note in notes.items() if note.given_up}
+        # What the service gave up has a note that says so: it is written before the bit.
+        failed = self._ledger.failed_among(block.batch_id, set(ordinals.values()) - pending)
+        notes = self._ports.parts.notes(block.batch_id, failed) if failed else {}
+        of_ordinal = dict.fromkeys(pending, WorkState.DROPPED if batch.state.terminal else WorkState.PENDING)
+        of_ordinal |= {ordinal: WorkState.DROPPED for ordinal, note in notes.items() if note.given_up}
+        return {item: of_ordinal.get(ordinal, WorkState.FINISHED) for item, ordinal in ordinals.items()}
 
     def admit(self, entry: WorkEntry, count: int) -> tuple[WorkEntry, ids.Group]:
         """Take slots; change the batch, or reclaim leaked slots, where that helps.
@@ -120,19 +107,20 @@ class Slots:
         Raises:
             LimitReached: the buffer is full.
         """
-        self._close_if_due(entry)
-        for attempt in range(TRIES):
+        for _ in range(TRIES):
             try:
-                return entry, self._ledger.add(entry.buffer.batch_id, count)
+                return entry, self.take(entry, entry.buffer.batch_id, count)
             except (BatchClosed, *GONE):
                 entry = self.renew(entry)
-            except LimitReached:
-                if attempt or not self._reclaim(entry):
-                    raise
         raise contended(entry.buffer.name)
 
     def take(
-        self, entry: WorkEntry, batch_id: int, count: int, key: str, caller: Principal | None = None
+        self,
+        entry: WorkEntry,
+        batch_id: int,
+        count: int,
+        key: str | None = None,
+        caller: Principal | None = None,
     ) -> ids.Group:
         """Take slots in one batch, or find those that the key has taken there; reclaim leaked ones.
 
@@ -140,15 +128,15 @@ class Slots:
             entry: of the buffer.
             batch_id: the present batch of the buffer, or an earlier one, which gives out no more slots.
             count: how many.
-            key: idempotency key of the slots.
+            key: idempotency key of the slots, if they have one.
             caller: whose key it is; nobody else gets its slots, whatever their key is.
 
         Raises:
             LimitReached: the buffer is full.
             BatchClosed, BatchNotFound, BatchGone: the key has taken no slots there, and cannot any more.
         """
-        if batch_id == entry.buffer.batch_id:
-            self._close_if_due(entry)
+        if batch_id == entry.buffer.batch_id and self._ports.clock.now() >= entry.renew_at:
+            self._close(batch_id)  # its lifetime is almost over, or its limit has changed: a new one follows
         try:
             return self._ledger.add(batch_id, count, key=key, caller=caller)
         except LimitReached:
@@ -170,7 +158,7 @@ class Slots:
     def give_up(self, items: Sequence[str], reason: str) -> None:
         """Free slots that will never have a message; may be repeated."""
         with suppress(*GONE):  # it is gone, and its slots with it
-            for some in chunks(items, max_items=limits.MAX_MARKS // WEIGHT):
+            for some in limits.chunks(items, max_items=limits.MAX_MARKS // WEIGHT):
                 self._ledger.mark([GivenUp(item, reason) for item in some]).whole()
 
     def mark(self, entry: WorkEntry, items: int) -> None:
@@ -221,10 +209,8 @@ class Slots:
 
     def cancel(self, batch_id: int) -> None:
         """End a batch, unless it has ended or is gone."""
-        try:
+        with suppress(*GONE):
             self._ledger.cancel(batch_id)
-        except GONE:
-            return  # it is gone, so nothing is left to end
 
     def renew(self, seen: WorkEntry) -> WorkEntry:
         """Change to a new batch, once the old one has no pending items.
@@ -246,11 +232,8 @@ class Slots:
                 f"buffer {name} takes no work until the {pending} items in it are done", retry_after=1
             )
         new = self.open(name, entry.buffer.limit)
-        renewed = self.install(
-            entry._replace(
-                buffer=replace(entry.buffer, batch_id=new.batch_id), renew_at=renew_at(new), marks=()
-            )
-        )
+        buffer = replace(entry.buffer, batch_id=new.batch_id)
+        renewed = self.install(entry._replace(buffer=buffer, renew_at=renew_at(new), marks=()))
         return self._records.refresh(name) if renewed is None or renewed.going else renewed
 
     def _reclaim(self, entry: WorkEntry) -> bool:
@@ -279,16 +262,9 @@ class Slots:
         self.mark(entry, batch.items)
         return False
 
-    def _close_if_due(self, entry: WorkEntry) -> None:
-        """Close the batch if its lifetime is almost over, so that a new one follows."""
-        if self._ports.clock.now() >= entry.renew_at:
-            self._close(entry.buffer.batch_id)
-
     def _close(self, batch_id: int) -> None:
-        try:
+        with suppress(*GONE):
             self._ledger.close(batch_id)
-        except GONE:
-            return  # it is gone, so nothing is left to close
 
 
 def renew_at(batch: Batch) -> int:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Final
 
 from fanin.app.directory.service import TOPIC_PREFIX, TOPICS, DirectoryService
 from fanin.app.ports import Ports
@@ -11,11 +10,11 @@ from fanin.app.ports.records import Record
 from fanin.domain.directory import Left, Registration
 from fanin.errors import ChannelRefused, InvalidRequest
 
-PAGE: Final = 1_000
+PAGE = 1_000
 """How many registrations a run checks before it records its place; each may mean a call to SQS."""
-_NAMESPACE: Final = "registrar"
-_PLACE: Final = "place"
-_KEPT: Final = 30 * 86_400  # seconds
+_NAMESPACE = "registrar"
+_PLACE = "place"
+_KEPT = 30 * 86_400  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,8 @@ class Registrar:
             for topic in page.records:
                 begin = place if topic.name == place.topic else _Place(place.topics, topic.name)
                 after = self._check(begin, stop) or after
-            place = after
-            self._remember(place)
+            place, until = after, now() // 1000 + _KEPT
+            self.ports.directory.put(_NAMESPACE, _PLACE, asdict(place), expires_at=until)
             more = place != _Place()
             if not more or self._counts["seen"] >= self.budget or now() >= stop:
                 return Swept(**self._counts, more=more)
@@ -170,7 +169,3 @@ class Registrar:
         except (InvalidRequest, TypeError):
             return _Place()  # the row is damaged
         return place
-
-    def _remember(self, place: _Place) -> None:
-        until = self.ports.clock.now() // 1000 + _KEPT
-        self.ports.directory.put(_NAMESPACE, _PLACE, asdict(place), expires_at=until)

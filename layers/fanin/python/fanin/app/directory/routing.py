@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
 from fanin import names
 from fanin.app.directory.service import DirectoryService
@@ -11,18 +11,8 @@ from fanin.app.fresh import Fresh
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import Outgoing
 from fanin.app.ports.records import FOREVER, Record
-from fanin.domain import limits, patterns
-from fanin.domain.directory import (
-    Policy,
-    PutEvent,
-    PutRoute,
-    Registration,
-    Route,
-    Routes,
-    Sent,
-    check_name,
-    choose,
-)
+from fanin.domain import directory, limits, patterns
+from fanin.domain.directory import Policy, PutEvent, PutRoute, Registration, Route, Routes, Sent
 from fanin.domain.paging import pages
 from fanin.errors import FaninError, InvalidRequest, LimitReached, RouteNotFound
 from fanin.wire.json_text import compact, json_text
@@ -38,8 +28,7 @@ _PAGE: Final = 100
 _OURS: Final = ("fanin", "aws.")
 
 
-@dataclass(frozen=True, slots=True)
-class Routed:
+class Routed(NamedTuple):
     """What the router did with an event.
 
     Attributes:
@@ -61,16 +50,23 @@ class RoutingService:
     what a crash in between left.
 
     Args:
-        directory: its registrations get the events; its ports are used too.
+        registrations: they get the events; the ports of their service are used too.
     """
 
-    def __init__(self, directory: DirectoryService) -> None:
-        self._ports = directory.ports
-        self._directory = directory
+    def __init__(self, registrations: DirectoryService) -> None:
+        self._ports = registrations.ports
+        self._directory = registrations
         self._known: Fresh[str, tuple[Route, ...]] = Fresh(self._ports.clock)
 
     def put(self, request: PutRoute) -> Route:
-        self._check(request)
+        directory.check_name(request.name)
+        limits.name("topic", request.topic, limits.MAX_NAME)
+        limits.pairs("attributes", request.attributes)
+        json_text("the pattern", request.pattern)
+        if len(json.dumps(request.pattern)) > limits.MAX_PATTERN:  # as it is written into the rule
+            most = limits.MAX_PATTERN
+            raise InvalidRequest(f"the pattern is over {most} characters; split it into two routes")
+        self._ports.rules.check(request.pattern)
         value = {
             "pattern": dict(request.pattern),
             "topic": request.topic,
@@ -90,11 +86,11 @@ class RoutingService:
 
     def _take_back(self, row: Record, before: Record | None) -> None:
         """Put the route back as it was before, unless it has changed meanwhile; its rule was refused."""
-        directory = self._ports.directory
+        place, version = (NAMESPACE, row.name), row.version
         if before is None:
-            directory.delete(NAMESPACE, row.name, if_version=row.version)
+            self._ports.directory.delete(*place, if_version=version)
         else:
-            directory.put(NAMESPACE, row.name, before.value, expires_at=FOREVER, if_version=row.version)
+            self._ports.directory.put(*place, before.value, expires_at=FOREVER, if_version=version)
 
     def delete(self, name: str) -> bool:
         limits.name("route", name, limits.MAX_ROUTE)
@@ -149,10 +145,8 @@ class RoutingService:
             raise InvalidRequest(
                 f"the detail is over {limits.MAX_EVENT} bytes; store it elsewhere, and send a reference to it"
             )
-        event_id = self._ports.events.publish(
-            Event("", event.detail_type, detail, self._ports.clock.now(), event.source)
-        )
-        return Sent(event_id, correlation_id)
+        said = Event("", event.detail_type, detail, self._ports.clock.now(), event.source)
+        return Sent(self._ports.events.publish(said), correlation_id)
 
     # Called by the router function.
 
@@ -177,14 +171,16 @@ class RoutingService:
         if row is None:
             return Routed()  # the route was deleted meanwhile, and its rule is about to be
         route, detail = _route(row), event.get("detail") or {}
-        chosen = choose(route.policy, self._directory.members(route.topic, route.attributes), detail)
-        message = _message(event, detail)
+        members = self._directory.members(route.topic, route.attributes)
+        chosen, message = directory.choose(route.policy, members, detail), _message(event, detail)
         if route.policy is Policy.ALL:
-            note = found.get(where) if where else None
-            return self._every(chosen, message, where, note)
-        answers = self._first(chosen, message)
-        sent = answers.count(None)
-        return Routed(sent, len(answers) - sent, unrouted=not sent)
+            return self._every(chosen, message, where, found.get(where) if where else None)
+        refused = 0
+        for one in chosen:
+            if self._ports.channels.send([message(one)]) == [None]:
+                return Routed(1, refused)
+            refused += 1
+        return Routed(0, refused, unrouted=True)
 
     def stray(self, event: Mapping[str, Any]) -> Routed:
         """Check whether an event matches no route at all; if it matches one, that route's rule sends it."""
@@ -221,16 +217,6 @@ class RoutingService:
         offered.answers(len(to))
         return Routed(sent, refused, unrouted=not sent)
 
-    def _first(
-        self, chosen: Iterable[Registration], message: Callable[[Registration], Outgoing]
-    ) -> list[str | None]:
-        answers: list[str | None] = []
-        for one in chosen:
-            answers += self._ports.channels.send([message(one)])
-            if answers[-1] is None:
-                break
-        return answers
-
     def _fresh(self) -> tuple[Route, ...]:
         """All routes, read again after a while."""
         known = self._known.get(NAMESPACE)
@@ -239,17 +225,6 @@ class RoutingService:
 
     def _row(self, name: str) -> Record | None:
         return self._ports.directory.read(NAMESPACE, [name]).get(name)
-
-    def _check(self, request: PutRoute) -> None:
-        check_name(request.name)
-        limits.name("topic", request.topic, limits.MAX_NAME)
-        limits.pairs("attributes", request.attributes)
-        json_text("the pattern", request.pattern)
-        if len(json.dumps(request.pattern)) > limits.MAX_PATTERN:  # as it is written into the rule
-            raise InvalidRequest(
-                f"the pattern is over {limits.MAX_PATTERN} characters; split it into two routes"
-            )
-        self._ports.rules.check(request.pattern)
 
 
 def _passes(error: Exception) -> bool:
@@ -263,11 +238,10 @@ def _may_match(route: Route, event: Mapping[str, Any]) -> bool:
     It may if the pattern has an operator that is not known here. A pattern that EventBridge no longer accepts
     matches nothing.
     """
-    try:
+    with suppress(InvalidRequest):
         patterns.check(route.pattern)
-    except InvalidRequest:
-        return False
-    return patterns.matches(route.pattern, event) is not False
+        return patterns.matches(route.pattern, event) is not False
+    return False
 
 
 def _route(row: Record) -> Route:
@@ -277,10 +251,9 @@ def _route(row: Record) -> Route:
 
 def _readable(row: Record) -> Route | None:
     """The route of a row; None for a row that cannot be read, which must not hide the other routes."""
-    try:
+    with suppress(KeyError, TypeError, ValueError):
         return _route(row)
-    except (KeyError, TypeError, ValueError):
-        return None
+    return None
 
 
 def _message(event: Mapping[str, Any], detail: Mapping[str, Any]) -> Callable[[Registration], Outgoing]:

@@ -1,6 +1,7 @@
 """The directory: registering instances, renewing, moving and ending registrations, and their events."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from fanin import names
@@ -47,20 +48,19 @@ class DirectoryService(Directory):
             self._list_topic(new)
             if self._put(new, row.version if row else 0):
                 return new
-        raise Throttled(
-            f"{request.topic}/{request.name} is being changed by other calls; try again", retry_after=1
-        )
+        raise _contended(request.topic, request.name)
 
     def deregister(self, topic: str, name: str) -> bool:
         tried: Record | None = None
         for _ in range(TRIES):
             row = self._row(topic, name)
-            if row is None or (tried is not None and _since(row) != _since(tried)):
+            # ``since`` tells one stay of an instance from the next; a renewal keeps it.
+            if row is None or (tried is not None and row.value.get("since") != tried.value.get("since")):
                 return tried is not None  # an instance that was there has left, and maybe come back
             if self.drop(topic, row, Left.DEREGISTERED):
                 return True
             tried = row
-        raise Throttled(f"{topic}/{name} is being changed by other calls; try again", retry_after=1)
+        raise _contended(topic, name)
 
     def get(self, topic: str, name: str) -> Registration:
         row = self._row(topic, name)
@@ -101,14 +101,11 @@ class DirectoryService(Directory):
     ) -> Registrations:
         limits.name("topic", topic, limits.MAX_NAME)
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        page = self._ports.directory.page(
-            TOPIC_PREFIX + topic, cursor=cursor, limit=min(limit, limits.MAX_ROWS)
-        )
-        now = self._ports.clock.now()
+        most, now = min(limit, limits.MAX_ROWS), self._ports.clock.now()
+        page = self._ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=most)
         found = (_readable(topic, row) for row in page.records)
-        return Registrations(
-            tuple(one for one in found if one and one.lives(now) and one.has(attributes or {})), page.cursor
-        )
+        chosen = (one for one in found if one and one.lives(now) and one.has(attributes or {}))
+        return Registrations(tuple(chosen), page.cursor)
 
     # Called by the functions behind the bus and the stream.
 
@@ -148,23 +145,17 @@ class DirectoryService(Directory):
         if changed is None or row is None:
             return
         detail_type, registration = changed
-        step = row.version + (new is None)
-        self._ports.events.publish(
-            Event(
-                id=f"{self._ports.defaults.event_prefix}{topic}/{row.name}.{registration.since}.{step}",
-                detail_type=detail_type,
-                detail=REGISTRATION.encode(registration),
-                time=self._ports.clock.now(),
-            )
-        )
+        stay, step = f"{topic}/{row.name}.{registration.since}", row.version + (new is None)
+        event_id = f"{self._ports.defaults.event_prefix}{stay}.{step}"
+        detail, now = REGISTRATION.encode(registration), self._ports.clock.now()
+        self._ports.events.publish(Event(event_id, detail_type, detail, now))
 
     def drop(self, topic: str, row: Record, reason: Left) -> bool:
         """End a registration as it was read; False if it has changed since.
 
         The row remains until its time to live removes it, and names the reason, which the stream reports.
         """
-        gone = _read(topic, row).leave(reason, self._ports.clock.now())
-        return self._put(gone, row.version)
+        return self._put(_read(topic, row).leave(reason, self._ports.clock.now()), row.version)
 
     def _row(self, topic: str, name: str) -> Record | None:
         limits.name("topic", topic, limits.MAX_NAME)
@@ -175,15 +166,10 @@ class DirectoryService(Directory):
         now = self._ports.clock.now()
         # A heartbeat names the channel that was resolved before, so the queue need not be looked up.
         known = old is not None and old.channel == request.channel
-        return Registration(
-            topic=request.topic,
-            name=request.name,
-            channel=request.channel if known else self._ports.channels.resolve(request.channel),
-            attributes=dict(request.attributes),
-            lease=request.lease,
-            since=old.since if old else now,
-            until=(-(-now // 1000) + request.lease) * 1000,
-        )
+        channel = request.channel if known else self._ports.channels.resolve(request.channel)
+        who, attributes = (request.topic, request.name), dict(request.attributes)
+        since, until = old.since if old else now, (-(-now // 1000) + request.lease) * 1000
+        return Registration(*who, channel, attributes, request.lease, since, until)
 
     def _list_topic(self, registration: Registration) -> None:
         """Make sure that the topic is listed for as long as the registration's row can exist."""
@@ -193,14 +179,9 @@ class DirectoryService(Directory):
             self._ports.directory.put(TOPICS, registration.topic, {}, expires_at=until)
 
     def _put(self, registration: Registration, version: int) -> bool:
-        _, done = self._ports.directory.put(
-            TOPIC_PREFIX + registration.topic,
-            registration.name,
-            registration.value,
-            expires_at=registration.expires_at,
-            if_version=version,
-        )
-        return done
+        place, until = (TOPIC_PREFIX + registration.topic, registration.name), registration.expires_at
+        put = self._ports.directory.put
+        return put(*place, registration.value, expires_at=until, if_version=version)[1]
 
 
 def _read(topic: str, row: Record) -> Registration:
@@ -212,15 +193,13 @@ def _readable(topic: str, row: Record | None) -> Registration | None:
 
     Such a row must not spoil its topic. The registrar reports it, and the instance's next heartbeat mends it.
     """
-    try:
+    with suppress(KeyError, TypeError, ValueError):
         return None if row is None else _read(topic, row)
-    except (KeyError, TypeError, ValueError):
-        return None
+    return None
 
 
-def _since(row: Record) -> object:
-    """What tells one stay of an instance from the next; a renewal keeps it."""
-    return row.value.get("since")
+def _contended(topic: str, name: str) -> Throttled:
+    return Throttled(f"{topic}/{name} is being changed by other calls; try again", retry_after=1)
 
 
 def _check(request: Register) -> None:

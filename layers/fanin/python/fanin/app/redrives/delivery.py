@@ -1,17 +1,16 @@
 """Sending the messages of failed items again, under the ids of new items or, if they are held, their own."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fanin import names
 from fanin.app.failures import load_messages
-from fanin.app.ledger.failed import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven
 from fanin.app.ports.queues import Outgoing
-from fanin.app.redrives.planning import Destinations, Planning
+from fanin.app.redrives.planning import Planning
 from fanin.app.redrives.records import Counts, RedriveRun
 from fanin.domain import ids, limits
 from fanin.domain.batch import RETENTION, Batch, CloseWhen, Mode, OpenBatch, State
@@ -50,16 +49,13 @@ class RedriveDelivery:
 
     Args:
         ledger: opens the new batch and adds its items.
-        planning: reads notes.
-        queues: knows where messages can be sent again.
+        planning: reads notes, and knows where messages can be sent again.
     """
 
-    def __init__(self, ledger: LedgerService, planning: Planning, queues: Destinations) -> None:
+    def __init__(self, ledger: LedgerService, planning: Planning) -> None:
         self._ledger = ledger
         self._ports = ledger.ports
         self._planning = planning
-        self._queues = queues
-        self._held = Held(ledger.ports)
 
     def deliver(self, batch: Batch, run: RedriveRun) -> RedriveRun:
         """Take the failures of a page, as far as no other redrive has them, and send their messages.
@@ -83,7 +79,7 @@ class RedriveDelivery:
             taken, counted = self._take(batch, run, again, added=False)
             batch = self._ledger.refresh([batch.batch_id])[batch.batch_id]
             if not batch.state.terminal:  # else nobody waits for their own ids any more
-                pending = self._held.pending(batch, taken)
+                pending = self._planning.held.pending(batch, taken)
                 self._send(run, [one for one in again if one.note.ordinal in taken & pending])
                 return replace(counted, to=batch.batch_id)
         return self._deliver_anew(batch, run, notes)
@@ -124,7 +120,7 @@ class RedriveDelivery:
         again = [one for one in again if one.note.ordinal in taken]
         if new.mode is Mode.EXACT:
             at = {one.item: ids.parse_item(one.item)[1] for one in again}
-            pending = self._held.pending(new, at.values())
+            pending = self._planning.held.pending(new, at.values())
             again = [one for one in again if at[one.item] in pending]
         self._send(run, again)
 
@@ -151,7 +147,7 @@ class RedriveDelivery:
         notes = [one.note for one in again]
         failed = {note.ordinal for note in self._planning.failed(batch, notes)}
         for _ in range(_TRIES):
-            takings = self._held.takings(batch, notes, elsewhere=True)
+            takings = self._planning.held.takings(batch, notes, elsewhere=True)
             marks = takings.marks
             free = {note.ordinal for note in takings.free} & failed
             mine: set[int] = set()
@@ -167,9 +163,8 @@ class RedriveDelivery:
                     wanted[n] = mark._replace(lost=lost)
                 elif added and n in marks:
                     wanted[n] = marks[n]._replace(lost=f"{lost} {item}".strip())
-            written = self._ports.parts.mark_redriven(
-                batch.batch_id, wanted, marks, expires_at=batch.expires_at
-            )
+            batch_id, until = batch.batch_id, batch.expires_at
+            written = self._ports.parts.mark_redriven(batch_id, wanted, marks, expires_at=until)
             if len(written) == len(wanted):
                 taken = mine | (wanted.keys() & free)
                 others = {n for n, mark in marks.items() if mark.redrive == run.name and n not in free}
@@ -210,7 +205,8 @@ class RedriveDelivery:
     def _send_together(self, run: RedriveRun, again: Sequence[_Again]) -> None:
         messages = load_messages(self._ports, run.batch_id, [one.note for one in again])
         lost = {one.item: LOST for one in again if one.note.ordinal not in messages}
-        urls = {one.item: self._queues.url(run.request.queue_url or one.note.source) for one in again}
+        url_of, to = self._planning.queues.url, run.request.queue_url
+        urls = {one.item: url_of(to or one.note.source) for one in again}
         lost |= {item: "its queue is gone" for item, url in urls.items() if url is None}
         sending = [
             (one, _outgoing(one, message, url))
@@ -219,24 +215,15 @@ class RedriveDelivery:
         ]
         offered = self._ports.channels.offer([message for _, message in sending])
         lost |= {sending[place][0].item: why for place, why in offered.refused.items()}
-        if lost:
-            self._keep([one for one in again if one.item in lost], lost, messages)
-        offered.answers(len(sending))
-
-    def _keep(
-        self, again: Sequence[_Again], why: Mapping[str, str], messages: Mapping[int, KeptMessage]
-    ) -> None:
-        """Fail the items of messages that cannot be sent, with their messages: a held item is held again."""
-        failures = (
-            Failure(one.item, _reason(why[one.item]), messages.get(one.note.ordinal), source=one.note.source)
-            for one in again
-        )
+        # Items of messages that cannot be sent fail, with their messages: a held item is held again.
+        failures: list[Failure] = []
+        unsent = [one for one in again if one.item in lost]
+        for one in unsent:
+            reason, kept = f"redrive: {lost[one.item]}"[: limits.MAX_REASON], messages.get(one.note.ordinal)
+            failures.append(Failure(one.item, reason, kept, source=one.note.source))
         for some in requests(failures):
             self._ledger.mark(some).whole()
-
-
-def _reason(why: str) -> str:
-    return f"redrive: {why}"[: limits.MAX_REASON]
+        offered.answers(len(sending))
 
 
 def _outgoing(one: _Again, message: KeptMessage, url: str) -> Outgoing:

@@ -1,10 +1,8 @@
 """Which failures a redrive takes next: read and checked, before any of them is taken."""
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from fanin.app.fresh import Fresh
 from fanin.app.ledger.failed import Failed, Held
@@ -15,11 +13,48 @@ from fanin.domain.batch import Batch, Mode
 from fanin.domain.redrives import NAMED, Redrive
 from fanin.errors import ChannelRefused, InvalidRequest
 
-PAGE: Final = 250
+PAGE = 250
 """Failures of a page. Its plan stands in the record of the redrive, about 32 bytes for each."""
-LISTED: Final = 8
+LISTED = 8
 """How many pages one step reads at most until it finds a failure to take."""
-SOURCE_UNKNOWN: Final = "the queue of the message is not known; name one: queue_url, or --queue"
+SOURCE_UNKNOWN = "the queue of the message is not known; name one: queue_url, or --queue"
+
+
+_SHOWN = 300
+
+
+class Destinations:
+    """Resolves the queues that failed messages came from.
+
+    Args:
+        ports: the queues and the clock.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Forget what is known: whoever presses again may have mended a queue just now."""
+        self._known = Fresh[str, tuple[str | None, str | None]](self._ports.clock)
+
+    def refusal(self, queue: str) -> str | None:
+        """Why messages cannot be sent to a queue, given by URL or ARN; None if they can."""
+        return self._look(queue)[1]
+
+    def url(self, queue: str) -> str | None:
+        """The URL of a queue; None if messages cannot be sent to it."""
+        return self._look(queue)[0]
+
+    def _look(self, queue: str) -> tuple[str | None, str | None]:
+        """The URL of a queue to which messages can be sent, or why they cannot."""
+        if (known := self._known.get(queue)) is not None:
+            return known
+        try:
+            url = self._ports.channels.resolve(queue, new=False, again=True)
+        except (ChannelRefused, InvalidRequest) as error:
+            return self._known.remember(queue, (None, str(error)[:_SHOWN]))
+        return self._known.remember(queue, (url, None))
 
 
 class Planning:
@@ -27,15 +62,18 @@ class Planning:
 
     Args:
         ports: the stores.
-        queues: knows where messages can be sent again.
         page: how many failures a page has.
+
+    Attributes:
+        queues: knows where messages can be sent again.
+        held: finds what is held, and what other redrives have taken.
     """
 
-    def __init__(self, ports: Ports, queues: Destinations, *, page: int = PAGE) -> None:
+    def __init__(self, ports: Ports, *, page: int = PAGE) -> None:
         self._ports = ports
-        self._queues = queues
+        self.queues = Destinations(ports)
+        self.held = Held(ports)
         self._failed = Failed(ports)
-        self._held = Held(ports)
         self._page = page
 
     def after(
@@ -85,27 +123,20 @@ class Planning:
     ) -> tuple[list[tuple[int, int]], Counts]:
         chosen = [note for note in notes if request.takes(note.ordinal, note.reason)]
         failed = self.failed(batch, chosen)
-        free = self._held.takings(batch, failed, elsewhere=True).free
+        free = self.held.takings(batch, failed, elsewhere=True).free
         kept = [note for note in free if note.kept]
         refusals = self._refusals(request, kept)
-        refused: dict[str, int] = {}
-        for note in kept:
-            if (why := refusals.get(note.source)) is not None:
-                refused[why] = refused.get(why, 0) + 1
-        plan = [(note.ordinal, note.failed_at) for note in kept if refusals.get(note.source) is None]
+        refused = Counter(why for note in kept if (why := refusals[note.source]) is not None)
+        plan = [(note.ordinal, note.failed_at) for note in kept if refusals[note.source] is None]
         without = [note.ordinal for note in free if not note.kept]
-        counts = Counts(
-            already=len(failed) - len(free),
-            not_kept=len(without),
-            not_kept_items=tuple(without[:NAMED]),
-            refused=refused,
-        )
+        already, named = len(failed) - len(free), tuple(without[:NAMED])
+        counts = Counts(already=already, not_kept=len(without), not_kept_items=named, refused=dict(refused))
         return plan, counts
 
     def _refusals(self, request: Redrive, notes: Iterable[FailureRow]) -> Mapping[str, str | None]:
         """For each source why its messages cannot be sent again; None if they can."""
         return {
-            source: self._queues.refusal(to) if (to := request.queue_url or source) else SOURCE_UNKNOWN
+            source: self.queues.refusal(to) if (to := request.queue_url or source) else SOURCE_UNKNOWN
             for source in sorted({note.source for note in notes})
         }
 
@@ -113,47 +144,8 @@ class Planning:
         """Those notes whose item has failed, or is held: a note is written before another mark may win."""
         if batch.mode is Mode.ESTIMATED:
             return notes
-        held = self._held.pending(batch, [note.ordinal for note in notes]) if batch.holds else set()
-        marked = (
-            set()
-            if not batch.state.terminal
-            else self._failed.among(batch.batch_id, [note.ordinal for note in notes])
-        )
-        return [note for note in notes if note.ordinal in held or note.ordinal in marked]
-
-
-_SHOWN: Final = 300
-
-
-class Destinations:
-    """Resolves the queues that failed messages came from.
-
-    Args:
-        ports: the queues and the clock.
-    """
-
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
-        self.look_again()
-
-    def look_again(self) -> None:
-        """Forget what is known: whoever presses again may have mended a queue just now."""
-        self._known = Fresh[str, tuple[str | None, str | None]](self._ports.clock)
-
-    def refusal(self, queue: str) -> str | None:
-        """Why messages cannot be sent to a queue, given by URL or ARN; None if they can."""
-        return self._look(queue)[1]
-
-    def url(self, queue: str) -> str | None:
-        """The URL of a queue; None if messages cannot be sent to it."""
-        return self._look(queue)[0]
-
-    def _look(self, queue: str) -> tuple[str | None, str | None]:
-        """The URL of a queue to which messages can be sent, or why they cannot."""
-        if (known := self._known.get(queue)) is not None:
-            return known
-        try:
-            url = self._ports.channels.resolve(queue, new=False, again=True)
-        except (ChannelRefused, InvalidRequest) as error:
-            return self._known.remember(queue, (None, str(error)[:_SHOWN]))
-        return self._known.remember(queue, (url, None))
+        ordinals = [note.ordinal for note in notes]
+        failed = set(self.held.pending(batch, ordinals)) if batch.holds else set()
+        if batch.state.terminal:
+            failed |= self._failed.among(batch.batch_id, ordinals)
+        return [note for note in notes if note.ordinal in failed]

@@ -15,18 +15,11 @@ from typing import Any, Final, TypeVar
 
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.ports.records import Record, Records
+from fanin.domain import redrives
 from fanin.domain.batch import Batch
 from fanin.domain.ids import digest
 from fanin.domain.paging import pages
-from fanin.domain.redrives import (
-    MAX_REFUSALS,
-    NAMED,
-    OTHER_REFUSALS,
-    OrdinalRange,
-    Redrive,
-    RedriveState,
-    Redriving,
-)
+from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving
 from fanin.errors import BatchGone
 
 LEASE_MS: Final = 120_000
@@ -49,15 +42,12 @@ class Counts:
         """Both together."""
         refused = dict(self.refused)
         for why, count in other.refused.items():
-            known = why if why in refused or len(refused) < MAX_REFUSALS else OTHER_REFUSALS
+            full = why not in refused and len(refused) >= redrives.MAX_REFUSALS
+            known = redrives.OTHER_REFUSALS if full else why
             refused[known] = refused.get(known, 0) + count
-        return Counts(
-            self.items + other.items,
-            self.already + other.already,
-            self.not_kept + other.not_kept,
-            (*self.not_kept_items, *other.not_kept_items)[:NAMED],
-            refused,
-        )
+        items, already = self.items + other.items, self.already + other.already
+        named = (*self.not_kept_items, *other.not_kept_items)[: redrives.NAMED]
+        return Counts(items, already, self.not_kept + other.not_kept, named, refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,25 +109,16 @@ class RedriveRun:
     @property
     def shown(self) -> Redriving:
         """What callers see of it."""
-        return Redriving(
-            name=self.name.removeprefix(REDRIVE),
-            retry_of=self.batch_id,
-            batch_id=self.to,
-            state=RedriveState.FINISHED if self.done else RedriveState.RUNNING,
-            **asdict(self.counts),
-            errors=tuple(self.request.errors),
-            ranges=tuple(self.request.ranges),
-            queue_url=self.request.queue_url,
-            started_at=self.started_at,
-        )
+        state = RedriveState.FINISHED if self.done else RedriveState.RUNNING
+        name, counts = self.name.removeprefix(REDRIVE), asdict(self.counts)
+        shown = Redriving(name, self.batch_id, self.to, state, **counts, started_at=self.started_at)
+        errors, ranges, to = tuple(self.request.errors), tuple(self.request.ranges), self.request.queue_url
+        return replace(shown, errors=errors, ranges=ranges, queue_url=to)
 
     def next(self) -> RedriveRun:
         """The redrive of the same selection after this one; one that found nothing is used again."""
-        if self.to is None:
-            return RedriveRun(
-                self.batch_id, self.request, self.generation, self.started_at, version=self.version
-            )
-        return RedriveRun(self.batch_id, self.request, self.generation + 1, self.started_at)
+        generation, version = (self.generation, self.version) if self.to is None else (self.generation + 1, 0)
+        return RedriveRun(self.batch_id, self.request, generation, self.started_at, version=version)
 
     @property
     def value(self) -> dict[str, Any]:

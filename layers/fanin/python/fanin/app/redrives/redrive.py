@@ -6,26 +6,26 @@ Whoever repeats a step after a crash gives them the same items, so each is sent 
 as the batch of that item lives.
 """
 
+from contextlib import suppress
 from dataclasses import replace
-from typing import Final
 
 from fanin.app.attention import look_again
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.redrives import records
 from fanin.app.redrives.delivery import RedriveDelivery
-from fanin.app.redrives.planning import PAGE, Destinations, Planning
+from fanin.app.redrives.planning import PAGE, Planning
 from fanin.app.redrives.records import Counts, RedriveRun, begun, run_of
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.redrives import Redrive, Redriving, Redrivings
 from fanin.errors import GONE, ChannelRefused, InvalidRequest, ServiceUnavailable, Throttled
 
-AT_ONCE: Final = 4
+AT_ONCE = 4
 """Pages that a call delivers itself; the worker does the others."""
-AT_ONCE_MS: Final = 8_000
-_LISTED: Final = limits.MAX_ROWS - 1  # and the batch
-COUNTED_MS: Final = 20_000
+AT_ONCE_MS = 8_000
+_LISTED = limits.MAX_ROWS - 1  # and the batch
+COUNTED_MS = 20_000
 """How long a dry run counts."""
 
 
@@ -41,37 +41,31 @@ class RedriveService:
     def __init__(self, ledger: LedgerService, *, page: int = PAGE, at_once: int = AT_ONCE) -> None:
         self._ledger = ledger
         self._ports = ledger.ports
-        self._queues = Destinations(ledger.ports)
-        self._planning = Planning(ledger.ports, self._queues, page=page)
-        self._delivery = RedriveDelivery(ledger, self._planning, self._queues)
+        self._planning = Planning(ledger.ports, page=page)
+        self._delivery = RedriveDelivery(ledger, self._planning)
         self._at_once = at_once
 
     def redrive(self, batch_id: int, request: Redrive | None = None) -> Redriving:
         request = request or Redrive()
         request.check()
         batch = self._batch(batch_id)
-        self._queues.look_again()
-        if request.queue_url is not None and (why := self._queues.refusal(request.queue_url)) is not None:
+        queues = self._planning.queues
+        queues.look_again()
+        if request.queue_url is not None and (why := queues.refusal(request.queue_url)) is not None:
             raise ChannelRefused(why)
         if request.dry_run:
             return self._count(batch, request)
         owner = self._ports.random.bytes(8).hex()
         run = self._begin(batch, request, owner)
-        try:
-            run = self._go_on(run, owner, until=self._ports.clock.now() + AT_ONCE_MS, most=self._at_once)
-        except (Throttled, ServiceUnavailable):
-            run = records.read(self._ports.records, batch_id, run.name) or run  # the worker has more patience
-        if not run.done and run.owner == owner:
-            self._hand_over(run)
-        return run.shown
+        until = self._ports.clock.now() + AT_ONCE_MS
+        return self._go_on(run, owner, until=until, most=self._at_once, comes_again=False)
 
     def redrives(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Redrivings:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
         self._ledger.refresh([batch_id])
-        page = self._ports.records.page(
-            str(batch_id), prefix=REDRIVE, cursor=cursor, limit=min(limit, _LISTED)
-        )
+        most = min(limit, _LISTED)
+        page = self._ports.records.page(str(batch_id), prefix=REDRIVE, cursor=cursor, limit=most)
         runs = sorted((run_of(batch_id, record) for record in page.records), key=lambda run: run.started_at)
         return Redrivings(tuple(run.shown for run in runs), page.cursor)
 
@@ -93,19 +87,9 @@ class RedriveService:
         run = records.read(self._ports.records, batch_id, name)
         if run is None or run.done or self._is_others(run, owner):
             return None
-        version = run.version
-        try:
-            run = self._go_on(run, owner, until=until)
-        except GONE:
-            return None
-        except (Throttled, ServiceUnavailable):
-            run = records.read(self._ports.records, batch_id, name) or run
-            if run.version == version:
-                raise
-            # It got further, so the next job has all its tries again.
-        if not run.done and run.owner == owner:
-            self._hand_over(run)
-        return run.shown
+        with suppress(*GONE):
+            return self._go_on(run, owner, until=until)
+        return None
 
     def _batch(self, batch_id: int) -> Batch:
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
@@ -139,7 +123,31 @@ class RedriveService:
     def _is_others(self, run: RedriveRun, owner: str) -> bool:
         return run.owner != owner and run.until > self._ports.clock.now()
 
-    def _go_on(self, run: RedriveRun, owner: str, *, until: int, most: int | None = None) -> RedriveRun:
+    def _go_on(
+        self, run: RedriveRun, owner: str, *, until: int, most: int | None = None, comes_again: bool = True
+    ) -> Redriving:
+        """Take steps as far as that goes, and hand what is left over to the next job.
+
+        Args:
+            run: as it is stored.
+            owner: who goes on with it.
+            until: as in ``_take_steps``.
+            most: as in ``_take_steps``.
+            comes_again: whether the caller repeats this by itself, as a job does: then it raises if the first
+                step was throttled. If it got further, the next job goes on instead, with all its tries.
+        """
+        version = run.version
+        try:
+            run = self._take_steps(run, owner, until=until, most=most)
+        except (Throttled, ServiceUnavailable):
+            run = records.read(self._ports.records, run.batch_id, run.name) or run
+            if comes_again and run.version == version:
+                raise
+        if not run.done and run.owner == owner:
+            self._ports.redrives.send([{"batch_id": run.batch_id, "redrive": run.name, "owner": owner}])
+        return run.shown
+
+    def _take_steps(self, run: RedriveRun, owner: str, *, until: int, most: int | None) -> RedriveRun:
         """Take steps until the redrive is finished, the time is up, or somebody else goes on with it.
 
         Raises:
@@ -179,10 +187,6 @@ class RedriveService:
                 return run
         self._delivery.close(run)
         return replace(run, done=True)
-
-    def _hand_over(self, run: RedriveRun) -> None:
-        job = {"batch_id": run.batch_id, "redrive": run.name, "owner": run.owner}
-        self._ports.redrives.send([job])
 
     def _count(self, batch: Batch, request: Redrive) -> Redriving:
         """What a redrive would do, as far as the time allows to count."""

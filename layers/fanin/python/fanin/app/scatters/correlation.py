@@ -5,7 +5,6 @@ process that dies before it opens its batch, or before it frees the id, does not
 """
 
 import hashlib
-from typing import Final
 from uuid import UUID
 
 from fanin.app.ports import Ports
@@ -13,10 +12,10 @@ from fanin.app.ports.records import Record
 from fanin.domain.batch import Batch
 from fanin.errors import CorrelationIdAlive, Throttled
 
-NAMESPACE: Final = "correlation"
-GRACE_MS: Final = 60_000
+NAMESPACE = "correlation"
+GRACE_MS = 60_000
 """Milliseconds that a process may take from claiming an id to opening its batch."""
-TRIES: Final = 5
+TRIES = 5
 
 
 def derived_from(batch: Batch) -> str:
@@ -44,15 +43,14 @@ def claim(ports: Ports, correlation_id: str, batch: Batch) -> int:
     for _ in range(TRIES):
         now = ports.clock.now()
         value = {"batch_id": batch.batch_id, "created_at": now, "owner": derived_from(batch)}
-        held, taken = ports.directory.put(
-            NAMESPACE, correlation_id, value, expires_at=batch.expires_at, if_version=version
-        )
+        place, until = (NAMESPACE, correlation_id), batch.expires_at
+        held, taken = ports.directory.put(*place, value, expires_at=until, if_version=version)
         if taken:
             return now
-        mine = held is not None and _is_of(held, batch)
-        if mine and held is not None and _in_time(ports, int(held.value["created_at"])):
-            return int(held.value["created_at"])
-        if held is not None and not mine and _alive(ports, held):
+        if held is not None and _is_of(held, batch):
+            if _in_time(ports, since := int(held.value["created_at"])):
+                return since
+        elif held is not None and _alive(ports, held):
             raise _alive_error(held, correlation_id)
         version = 0 if held is None else held.version
     raise Throttled(f"other calls are claiming correlation id {correlation_id!r}; try again", retry_after=1)

@@ -1,23 +1,27 @@
 """Gathering: when a scatter has enough replies, what happens at its deadline, and the event of its end.
 
+``fanin.app.services.Patterns`` calls these for the ledger.
+
 The bits alone decide which recipients have replied. Everything here reads them on a batch that is settled.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, cast
 
 from fanin import names
 from fanin.app.api import Ledger
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.events import Event
 from fanin.app.scatters import correlation
-from fanin.app.scatters.records import ScatterPlan, chunk_of, read_names, read_plan
+from fanin.app.scatters.records import ScatterPlan, chunk_of, job, read_names, read_plan
 from fanin.domain import limits
-from fanin.domain.batch import LIVE, Batch, State
+from fanin.domain.batch import LIVE, Batch, Kind, State
 from fanin.domain.paging import pages
 from fanin.errors import BatchNotFound
 
@@ -31,123 +35,117 @@ NAMED: Final = 100
 """How many missing recipients an event names; the API lists the others."""
 
 
-class Gather:
-    """How scatters handle their deadlines and their ends: see ``fanin.app.ledger.kinds``.
+def scatters(ledger: LedgerService, batch_ids: Collection[int]) -> Mapping[int, Batch]:
+    """Read batches that must be scatters, as they are now.
 
-    Args:
-        ports: the stores, the alarms and the queue of the sending worker.
+    The ledger remembers what is read here, and so does not mark the item of a reply that came too late to be
+    stored.
     """
+    rows = ledger.refresh(batch_ids)
+    for row in rows.values():
+        if row.kind is not Kind.SCATTER:
+            raise BatchNotFound(f"batch {row.batch_id} is not a scatter; check the id")
+    return rows
 
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
 
-    def postpone(self, ledger: Ledger, batch: Batch) -> Batch | None:
-        """Send again to the missing recipients, if retries are left.
+def postpone(ports: Ports, ledger: Ledger, batch: Batch) -> Batch | None:
+    """Send again to the missing recipients, if retries are left; of an open scatter, resume the listing."""
+    if batch.state is State.OPEN:  # whoever lists its recipients appears to have died
+        if batch.retries < RESTARTS:
+            return _go_on(ports, batch, RESTART_MS, [job(batch)])
+        now = ports.clock.now()
+        return ports.batches.end(batch.batch_id, State.TIMED_OUT, now=now, sources=(State.OPEN,))[0]
+    plan = _plan(ports, batch)
+    if plan is None or batch.deadline is None or batch.retries >= plan.max_retries:
+        return None
+    if _enough(ports, ledger, batch, plan):
+        return None
+    chunks = sorted({chunk_of(ordinal) for ordinal in _missing(ledger, batch.batch_id)})
+    jobs = [job(batch, chunk, batch.retries + 1) for chunk in chunks]
+    return _go_on(ports, batch, plan.timeout * 1000, jobs)
 
-        The alarm and the jobs come first, then the write that counts the retry: a crash in between leaves a
-        deadline that is still due, and the same items are sent again.
-        """
-        if batch.state is State.OPEN:
-            return self._resume_listing(batch)
-        plan = self._plan(batch)
-        if plan is None or batch.deadline is None or batch.retries >= plan.max_retries:
-            return None
-        if self._enough(ledger, batch, plan):
-            return None
-        until = self._next_deadline(batch, plan.timeout * 1000)
-        self._ports.timers.set(batch.batch_id, until)
-        self._ports.jobs.send(
-            {"batch_id": batch.batch_id, "chunk": chunk, "wave": batch.retries + 1}
-            for chunk in sorted({chunk_of(ordinal) for ordinal in _missing(ledger, batch.batch_id)})
-        )
-        return self._postpone(batch, until)
 
-    def _resume_listing(self, batch: Batch) -> Batch | None:
-        """Resume an unfinished listing; its worker appears to have died."""
-        if batch.retries >= RESTARTS:
-            row, _ = self._ports.batches.end(
-                batch.batch_id, State.TIMED_OUT, now=self._ports.clock.now(), sources=(State.OPEN,)
-            )
-            return row
-        until = self._next_deadline(batch, RESTART_MS)
-        self._ports.timers.set(batch.batch_id, until)
-        self._ports.jobs.send([{"batch_id": batch.batch_id, "chunk": None, "wave": 0}])
-        return self._postpone(batch, until)
+def _go_on(ports: Ports, batch: Batch, span_ms: int, jobs: Sequence[Mapping[str, object]]) -> Batch | None:
+    """Queue jobs, and postpone the deadline.
 
-    def _next_deadline(self, batch: Batch, span_ms: int) -> int:
-        return max(self._ports.clock.now(), batch.deadline or 0) + span_ms
+    The alarm and the jobs come first, then the write that counts the retry: a crash in between leaves a
+    deadline that is still due, and the same items are sent again.
+    """
+    before = batch.deadline or 0
+    until = max(ports.clock.now(), before) + span_ms
+    ports.timers.set(batch.batch_id, until)
+    ports.jobs.send(jobs)
+    activity = Activity.of(replace(batch, deadline=until), ports.clock.now())
+    return ports.batches.postpone(batch.batch_id, deadline=before, until=until, activity=activity)[0]
 
-    def _postpone(self, batch: Batch, until: int) -> Batch | None:
-        activity = Activity.of(replace(batch, deadline=until), self._ports.clock.now())
-        row, _ = self._ports.batches.postpone(
-            batch.batch_id, deadline=batch.deadline or 0, until=until, activity=activity
-        )
-        return row
 
-    def ended(self, ledger: Ledger, batch: Batch, event: Event) -> Event:
-        """Make the event of a scatter's end, and free its correlation id."""
-        plan = self._plan(batch)
-        if plan is None:
-            return event
-        correlation.free(self._ports, plan.correlation_id, batch.batch_id)
-        received, failed = self.tally(ledger, batch)
-        missing = batch.items - received - failed
-        first = [] if not missing else list(islice(_missing(ledger, batch.batch_id), NAMED))
-        failures = cast("list[dict[str, Any]]", event.detail["failures"])
-        refused = [failure["ordinal"] for failure in failures]
-        named = read_names(self._ports.records, batch.batch_id, {*first, *refused})
-        detail = {
-            "missing": [],
-            "missing_more": False,
-            **event.detail,
-            "correlation_id": plan.correlation_id,
-            "recipients": batch.items,
-            "received": received,
-            "failed": failed,
-            "failed_recipients": [named[ordinal] for ordinal in refused],
-            "missing_count": missing,
-            "missing_recipients": [named[ordinal] for ordinal in first],
-            "retries": batch.retries,
-        }
-        ready = batch.state is State.COMPLETE
-        return event._replace(detail_type=names.GATHER_READY if ready else event.detail_type, detail=detail)
+def ended(ports: Ports, ledger: Ledger, batch: Batch, event: Event) -> Event:
+    """Make the event of a scatter's end, and free its correlation id."""
+    plan = _plan(ports, batch)
+    if plan is None:
+        return event
+    correlation.free(ports, plan.correlation_id, batch.batch_id)
+    received, failed = tally(ports, ledger, batch)
+    missing = batch.items - received - failed
+    first = list(islice(_missing(ledger, batch.batch_id), NAMED)) if missing else []
+    failures = cast("list[dict[str, Any]]", event.detail["failures"])
+    refused = [failure["ordinal"] for failure in failures]
+    named = read_names(ports.records, batch.batch_id, {*first, *refused})
+    detail = {
+        "missing": [],
+        "missing_more": False,
+        **event.detail,
+        "correlation_id": plan.correlation_id,
+        "recipients": batch.items,
+        "received": received,
+        "failed": failed,
+        "failed_recipients": [named[ordinal] for ordinal in refused],
+        "missing_count": missing,
+        "missing_recipients": [named[ordinal] for ordinal in first],
+        "retries": batch.retries,
+    }
+    ready = batch.state is State.COMPLETE
+    return event._replace(detail_type=names.GATHER_READY if ready else event.detail_type, detail=detail)
 
-    def end_if_enough(self, ledger: Ledger, batch: Batch, plan: ScatterPlan) -> None:
-        """End a scatter whose quorum has replied, unless all recipients have: then it completes by itself."""
-        if self._enough(ledger, batch, plan):
-            now = self._ports.clock.now()
-            self._ports.batches.end(batch.batch_id, State.COMPLETE, now=now, sources=LIVE, partial=True)
 
-    def tally(self, ledger: Ledger, batch: Batch) -> tuple[int, int]:
-        """Count exactly: recipients that replied, and recipients that failed.
+def end_if_enough(ports: Ports, ledger: Ledger, batch: Batch, plan: ScatterPlan) -> None:
+    """End a scatter whose quorum has replied, unless all recipients have: then it completes by itself."""
+    if _enough(ports, ledger, batch, plan):
+        now = ports.clock.now()
+        ports.batches.end(batch.batch_id, State.COMPLETE, now=now, sources=LIVE, partial=True)
 
-        A word has both counts, and they are read together. Where a range was marked high in the tree, words
-        do not know what failed, and the notes are counted: after what is done, so that a failure between the
-        two counts does not look like a reply.
-        """
-        batch = ledger.status(batch.batch_id, brief=True).batch
-        if batch.all_done and not batch.failed_more:
-            return batch.items - batch.failed, batch.failed
-        walk = Walk(self._ports, batch, budget=_ROWS).finish()
-        done = batch.items - walk.pending
-        if walk.tally.whole:
-            return done - walk.tally.failed, walk.tally.failed
-        listing = pages(ledger.failures, batch.batch_id, limit=limits.MAX_PAGE)
-        failed = sum(len(page.failures) for page in listing)
-        return max(0, done - failed), failed
 
-    def _enough(self, ledger: Ledger, batch: Batch, plan: ScatterPlan) -> bool:
-        enough = plan.enough(batch.items)
-        if enough is None:
-            return False
-        received, failed = self.tally(ledger, batch)
-        return received >= enough and received + failed < batch.items
+def tally(ports: Ports, ledger: Ledger, batch: Batch) -> tuple[int, int]:
+    """Count exactly: recipients that replied, and recipients that failed.
 
-    def _plan(self, batch: Batch) -> ScatterPlan | None:
-        try:
-            return read_plan(self._ports.records, batch.batch_id)
-        except BatchNotFound:
-            return None  # past its time to live; the batch ends like a plain one
+    A word has both counts, and they are read together. Where a range was marked high in the tree, words do
+    not know what failed, and the notes are counted: after what is done, so that a failure between the two
+    counts does not look like a reply.
+    """
+    batch = ledger.status(batch.batch_id, brief=True).batch
+    if batch.all_done and not batch.failed_more:
+        return batch.items - batch.failed, batch.failed
+    walk = Walk(ports, batch, budget=_ROWS).finish()
+    done = batch.items - walk.pending
+    if walk.tally.whole:
+        return done - walk.tally.failed, walk.tally.failed
+    listing = pages(ledger.failures, batch.batch_id, limit=limits.MAX_PAGE)
+    failed = sum(len(page.failures) for page in listing)
+    return max(0, done - failed), failed
+
+
+def _enough(ports: Ports, ledger: Ledger, batch: Batch, plan: ScatterPlan) -> bool:
+    enough = plan.enough(batch.items)
+    if enough is None:
+        return False
+    received, failed = tally(ports, ledger, batch)
+    return received >= enough and received + failed < batch.items
+
+
+def _plan(ports: Ports, batch: Batch) -> ScatterPlan | None:
+    with suppress(BatchNotFound):  # past its time to live; the batch ends like a plain one
+        return read_plan(ports.records, batch.batch_id)
+    return None
 
 
 def _missing(ledger: Ledger, batch_id: int) -> Iterator[int]:

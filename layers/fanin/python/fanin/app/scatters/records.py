@@ -4,15 +4,14 @@ They are records of its batch, written before the bits that stand for them. The 
 replies count.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from fanin.app.ports.records import Record, Records
+from fanin.domain import limits
 from fanin.domain.batch import Batch
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import BatchNotFound
@@ -66,7 +65,7 @@ class Chunk:
         return {"to": [[to.name, to.channel] for to in self.recipients], "page": self.page, "end": self.end}
 
     @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Chunk:
+    def of(cls, value: Mapping[str, Any]) -> Self:
         recipients = tuple(Recipient(*to) for to in value["to"])
         return cls(recipients, value["page"], value["end"])
 
@@ -86,6 +85,11 @@ def span(chunk: int) -> range:
     return range(chunk * CHUNK, (chunk + 1) * CHUNK)
 
 
+def job(batch: Batch, chunk: int | None = None, wave: int = 0) -> dict[str, object]:
+    """A job for the worker: to send to the recipients of a chunk, or without a chunk to list recipients."""
+    return {"batch_id": batch.batch_id, "chunk": chunk, "wave": wave}
+
+
 def put_plan(records: Records, batch: Batch, plan: ScatterPlan) -> bool:
     """Write the plan of a batch that is about to be opened; False if another scatter drew the same id."""
     value = asdict(plan)
@@ -95,23 +99,16 @@ def put_plan(records: Records, batch: Batch, plan: ScatterPlan) -> bool:
 
 def put_message(records: Records, batch: Batch, scatter: Scatter) -> None:
     """Write the message, and the topic whose recipients are still to be listed, if any."""
-    message = {
-        "body": scatter.body,
-        "type": scatter.type,
-        "attributes": dict(scatter.attributes),
-        "topic": scatter.topic,
-        "where": dict(scatter.where),
-    }
-    records.put_all(_namespace(batch), {_MESSAGE: message}, expires_at=batch.expires_at)
+    said = {"body": scatter.body, "type": scatter.type, "attributes": dict(scatter.attributes)}
+    message = {**said, "topic": scatter.topic, "where": dict(scatter.where)}
+    records.put_all(str(batch.batch_id), {_MESSAGE: message}, expires_at=batch.expires_at)
 
 
 def put_recipients(records: Records, batch: Batch, recipients: Sequence[Recipient]) -> None:
     """Write recipients that are known from the start."""
-    found = {
-        _to(chunk): Chunk(tuple(recipients[span(chunk).start : span(chunk).stop])).value
-        for chunk in chunks(len(recipients))
-    }
-    records.put_all(_namespace(batch), found, expires_at=batch.expires_at)
+    parts = enumerate(limits.chunks(recipients, max_items=CHUNK))
+    found = {_to(number): Chunk(tuple(part)).value for number, part in parts}
+    records.put_all(str(batch.batch_id), found, expires_at=batch.expires_at)
 
 
 def put_chunk(records: Records, batch: Batch, number: int, chunk: Chunk) -> tuple[Chunk, bool]:
@@ -128,7 +125,7 @@ def put_chunk(records: Records, batch: Batch, number: int, chunk: Chunk) -> tupl
 
 def read_chunk(records: Records, batch: Batch, number: int) -> Chunk | None:
     """Read a chunk; None if it is not written yet."""
-    record = records.read(_namespace(batch), [_to(number)]).get(_to(number))
+    record = records.read(str(batch.batch_id), [_to(number)]).get(_to(number))
     return None if record is None else Chunk.of(record.value)
 
 
@@ -187,15 +184,11 @@ def put_waiting(records: Records, batch: Batch, chunk: int, wave: int, ordinals:
 
 def read_names(records: Records, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
     """Read the names of recipients, by their ordinals."""
-    wanted = sorted({chunk_of(ordinal) for ordinal in ordinals})
-    read = records.read(str(batch_id), [_to(chunk) for chunk in wanted])
-    found = {
-        ordinal: to.name
-        for chunk in wanted
-        if _to(chunk) in read
-        for ordinal, to in _numbered(chunk, read[_to(chunk)].value).items()
-    }
-    return {ordinal: found.get(ordinal, "") for ordinal in ordinals}
+    wanted = {_to(chunk): chunk for chunk in sorted({chunk_of(ordinal) for ordinal in ordinals})}
+    found: dict[int, Recipient] = {}
+    for name, record in records.read(str(batch_id), wanted).items():
+        found |= _numbered(wanted[name], record.value)
+    return {ordinal: found[ordinal].name if ordinal in found else "" for ordinal in ordinals}
 
 
 def put_sent(records: Records, batch: Batch) -> None:
@@ -205,7 +198,7 @@ def put_sent(records: Records, batch: Batch) -> None:
 
 def was_sent(records: Records, batch: Batch) -> bool:
     """Whether ``put_sent`` recorded it."""
-    return bool(records.read(_namespace(batch), [_SENT]))
+    return bool(records.read(str(batch.batch_id), [_SENT]))
 
 
 def reply_name(ordinal: int) -> str:
@@ -217,11 +210,7 @@ def _put(
     records: Records, batch: Batch, name: str, value: Mapping[str, Any], *, over: int | None = 0
 ) -> tuple[Record | None, bool]:
     """Write a record over a version: by default if there is none, and in any case over None."""
-    return records.put(_namespace(batch), name, value, expires_at=batch.expires_at, if_version=over)
-
-
-def _namespace(batch: Batch) -> str:
-    return str(batch.batch_id)
+    return records.put(str(batch.batch_id), name, value, expires_at=batch.expires_at, if_version=over)
 
 
 def _to(chunk: int) -> str:

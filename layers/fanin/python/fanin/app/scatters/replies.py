@@ -8,6 +8,7 @@ own partition, and as large as they may be, that were five replies a second.
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from fanin import names
@@ -16,29 +17,20 @@ from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import shard
-from fanin.app.scatters.gather import Gather
+from fanin.app.scatters.gather import end_if_enough, scatters
 from fanin.app.scatters.records import read_names, read_plan, reply_name
 from fanin.domain import ids, limits
-from fanin.domain.batch import Batch, Kind
+from fanin.domain.batch import Batch
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest, claim_key
 from fanin.domain.marks import Done, Mark, Receipt
 from fanin.domain.scatter import Gathered, GatheredReply, Reply, ReplyReceipt
 from fanin.domain.totals import check_values, in_order
-from fanin.errors import (
-    AccessDenied,
-    BatchNotFound,
-    InvalidRequest,
-    NotConfigured,
-    OutcomeUnknown,
-    RequestTooLarge,
-)
+from fanin.errors import AccessDenied, InvalidRequest, NotConfigured, OutcomeUnknown, RequestTooLarge
 
 INLINE: Final = 4 * 1024
 """Bytes of JSON up to which a payload is kept in its record."""
 PAGE_BYTES: Final = 1024 * 1024
 """Bytes of payloads after which a page ends."""
-_AT: Final = "at"
-_TOTALS: Final = "totals"
 _PREFIXES: Final = "|".join(re.escape(names.CLAIM_PREFIX.format(days)) for days in names.CLAIM_DAYS)
 
 
@@ -97,15 +89,11 @@ class ReplyStore:
         """
         kept = self.read(batch.batch_id, [ordinal]).get(ordinal)
         if kept is None and not batch.state.terminal:
-            totals = {_TOTALS: dict(reply.totals)} if reply.totals else {}
-            value = {_AT: self._ports.clock.now(), **totals, **self._said(batch, ordinal, reply)}
-            record, written = self._ports.records.put(
-                namespace(batch.batch_id, ordinal),
-                reply_name(ordinal),
-                value,
-                expires_at=batch.expires_at,
-                if_version=0,
-            )
+            totals = {"totals": dict(reply.totals)} if reply.totals else {}
+            value = {"at": self._ports.clock.now(), **totals, **self._said(batch, ordinal, reply)}
+            place = namespace(batch.batch_id, ordinal), reply_name(ordinal)
+            put = self._ports.records.put
+            record, written = put(*place, value, expires_at=batch.expires_at, if_version=0)
             kept = None if written or record is None else _kept(record.value)
         if kept is None:
             return First(same=True, totals=reply.totals)
@@ -130,11 +118,11 @@ class ReplyStore:
             if page and room < 0:
                 break
             page[ordinal] = one
-        keys = {ordinal: one.claim for ordinal, one in page.items() if one.claim is not None and one.size}
-        loaded = self._ports.claims.load(list(keys.values())) if keys else {}
-        for ordinal, key in keys.items():
-            if key in loaded:
-                page[ordinal] = page[ordinal]._replace(payload=json.loads(loaded[key]), claim=None)
+        keys = [one.claim for one in page.values() if one.claim is not None and one.size]
+        loaded = self._ports.claims.load(keys) if keys else {}
+        for ordinal, one in page.items():
+            if one.claim is not None and one.claim in loaded:
+                page[ordinal] = one._replace(payload=json.loads(loaded[one.claim]), claim=None)
         return page
 
     def _said(self, batch: Batch, ordinal: int, reply: Reply) -> dict[str, Any]:
@@ -144,11 +132,8 @@ class ReplyStore:
         text = _canonical(reply.payload)
         if len(text) > INLINE:
             key = claim_key(batch, ordinal, ids.digest(text), self._ports.clock.now())
-            try:
+            with suppress(NotConfigured, AccessDenied):  # who may only use the tables keeps it in the record
                 self._ports.claims.put(key, text.encode())
-            except (NotConfigured, AccessDenied):
-                pass  # a process that may only use the tables keeps it in the record
-            else:
                 return {"claim": key, "size": len(text)}
         return {"payload": reply.payload}
 
@@ -164,8 +149,8 @@ def is_claim_of(key: str, batch_id: int, ordinal: int) -> bool:
 
 
 def _kept(value: Mapping[str, Any]) -> Kept:
-    totals = value.get(_TOTALS, {})
-    return Kept(value[_AT], value.get("payload"), value.get("claim"), value.get("size", 0), totals)
+    payload, claim, totals = value.get("payload"), value.get("claim"), value.get("totals", {})
+    return Kept(value["at"], payload, claim, value.get("size", 0), totals)
 
 
 def _says(reply: Reply) -> str:
@@ -184,31 +169,16 @@ With the replies and the names of a page, that is less than ``limits.MAX_ROWS``.
 """
 
 
-def scatters(ledger: LedgerService, batch_ids: Collection[int]) -> Mapping[int, Batch]:
-    """Read batches that must be scatters, as they are now.
-
-    The ledger remembers what is read here, and so does not mark the item of a reply that came too late to be
-    stored.
-    """
-    rows = ledger.refresh(batch_ids)
-    for row in rows.values():
-        if row.kind is not Kind.SCATTER:
-            raise BatchNotFound(f"batch {row.batch_id} is not a scatter; check the id")
-    return rows
-
-
 class Replies:
     """Takes and lists the replies to scatters.
 
     Args:
         ledger: acknowledges the items of recipients that replied.
-        gather: ends a scatter whose quorum has replied.
     """
 
-    def __init__(self, ledger: LedgerService, gather: Gather) -> None:
+    def __init__(self, ledger: LedgerService) -> None:
         self._ledger = ledger
         self._ports = ledger.ports
-        self._gather = gather
         self._kept = ReplyStore(ledger.ports)
 
     def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
@@ -231,11 +201,9 @@ class Replies:
                 raise InvalidRequest(
                     f"no payload was uploaded under claim {reply.claim!r}; upload it first, then reply"
                 )
-        said: list[bool] = []
+        firsts = [self._kept.keep(batches[block.batch_id], ordinal, one) for one, block, ordinal in asked]
         marks: dict[str, Mark] = {}
-        for reply, block, ordinal in asked:
-            first = self._kept.keep(batches[block.batch_id], ordinal, reply)
-            said.append(first.same)
+        for reply, first in zip(replies, firsts, strict=True):
             marks.setdefault(reply.item, Done(reply.item, first.totals))
         marked = self._ledger.mark(list(marks.values()))
         receipts = {receipt.batch_id: receipt for receipt in marked.whole()}
@@ -243,26 +211,18 @@ class Replies:
             self._count(batches[receipt.batch_id], receipt)
         done = {item for receipt in receipts.values() for item in receipt.duplicates}
         answers: list[ReplyReceipt] = []
-        for (reply, block, ordinal), same in zip(asked, said, strict=True):
+        for (reply, block, ordinal), (same, _) in zip(asked, firsts, strict=True):
             receipt = receipts[block.batch_id]
             late = receipt.late > 0 and bool(self._ledger.pending(block.batch_id, ordinal, ordinal + 1))
             if receipt.late and not late:  # it had replied or failed before the end
                 done.add(reply.item)
-            counts = not late and reply.item not in done
+            first_of_item = same and not late and reply.item not in done
             done.add(reply.item)
-            answers.append(
-                ReplyReceipt(
-                    reply.item,
-                    block.batch_id,
-                    receipt.state,
-                    first=counts and same,
-                    different=not same,
-                    late=late,
-                )
-            )
+            place = reply.item, block.batch_id, receipt.state
+            answers.append(ReplyReceipt(*place, first=first_of_item, different=not same, late=late))
         return answers
 
-    def page(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
+    def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         batch = scatters(self._ledger, {batch_id})[batch_id]
         counted, after = self._counted_from(batch, ordinal_of(cursor), limit + 1)
@@ -270,7 +230,10 @@ class Replies:
         kept = self._kept.read(batch_id, wanted)
         page = self._kept.fill({ordinal: kept[ordinal] for ordinal in wanted if ordinal in kept})
         names = read_names(self._ports.records, batch_id, page)
-        replies = tuple(self._gathered(ordinal, names[ordinal], reply) for ordinal, reply in page.items())
+        urls = {n: self._ports.claims.download(one.claim) for n, one in page.items() if one.claim is not None}
+        replies = tuple(
+            GatheredReply(n, names[n], one.at, one.payload, one.claim, urls.get(n)) for n, one in page.items()
+        )
         if len(page) < len(kept):
             return Gathered(replies, str(next(ordinal for ordinal in kept if ordinal not in page)))
         after = counted[limit] if len(counted) > limit else after
@@ -299,12 +262,11 @@ class Replies:
         if enough is None:
             return
         replied = receipt.first + len(receipt.duplicates)
-        try:
+        row = None
+        with suppress(OutcomeUnknown):
             row = self._ports.batches.count(batch.batch_id, replied, activity=None)
-        except OutcomeUnknown:
-            row = None
         if row is None or row.acked >= enough:
-            self._gather.end_if_enough(self._ledger, batch, plan)
+            end_if_enough(self._ports, self._ledger, batch, plan)
 
     def _counted_from(self, batch: Batch, start: int, most: int) -> tuple[list[int], int]:
         """The first recipients from an ordinal on whose bit was cleared, but not as failed, ascending.
@@ -316,19 +278,13 @@ class Replies:
         stop = min(start + _AHEAD, batch.items)
         ahead = 2 * most
         while start < stop and len(found) < most:
-            found += self._counted(batch, range(start, min(start + ahead, stop)))
-            start, ahead = start + ahead, 2 * ahead
+            end = min(start + ahead, stop)
+            pending = self._ledger.pending(batch.batch_id, start, end)
+            done = [ordinal for ordinal in range(start, end) if ordinal not in pending]
+            failed = self._ledger.failed_among(batch.batch_id, done)
+            found += [ordinal for ordinal in done if ordinal not in failed]
+            start, ahead = end, 2 * ahead
         return found[:most], min(start, stop)
-
-    def _counted(self, batch: Batch, ordinals: range) -> list[int]:
-        pending = self._ledger.pending(batch.batch_id, ordinals.start, ordinals.stop)
-        done = [ordinal for ordinal in ordinals if ordinal not in pending]
-        failed = self._ledger.failed_among(batch.batch_id, done)
-        return [ordinal for ordinal in done if ordinal not in failed]
-
-    def _gathered(self, ordinal: int, name: str, reply: Kept) -> GatheredReply:
-        url = None if reply.claim is None else self._ports.claims.download(reply.claim)
-        return GatheredReply(ordinal, name, reply.at, reply.payload, reply.claim, url)
 
 
 def _check(reply: Reply, batch_id: int, ordinal: int) -> None:

@@ -7,22 +7,15 @@ from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.queues import Outgoing
 from fanin.app.scatters import records
-from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.replies import Replies, scatters
+from fanin.app.scatters.gather import scatters, tally
+from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.start import AT_ONCE, Starting
-from fanin.domain import ids, limits
+from fanin.domain import ids, limits, scatter
 from fanin.domain.access import Principal
 from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.marks import Failure
-from fanin.domain.scatter import (
-    FailedRecipient,
-    FailedRecipients,
-    MissingRecipient,
-    MissingRecipients,
-    Scatter,
-    Scattered,
-)
+from fanin.domain.scatter import Scatter, Scattered
 from fanin.wire.marks import requests
 
 _AT_ONCE: Final = 64 * records.CHUNK
@@ -38,7 +31,7 @@ class SentScatter(NamedTuple):
     refused: int = 0
 
 
-class ScatterService:
+class ScatterService(Replies):
     """Implements ``fanin.app.api.Scatters`` over the ledger, and the worker that sends.
 
     Args:
@@ -47,11 +40,7 @@ class ScatterService:
     """
 
     def __init__(self, ledger: LedgerService, *, at_once: int = AT_ONCE) -> None:
-        self._ledger = ledger
-        self._ports = ledger.ports
-        self._gather = Gather(ledger.ports)
-        replies = Replies(ledger, self._gather)
-        self.reply, self.replies, self.claim = replies.reply, replies.page, replies.claim
+        super().__init__(ledger)
         self._starting = Starting(ledger, at_once=at_once)
 
     def start(
@@ -65,11 +54,11 @@ class ScatterService:
     def status(self, batch_id: int) -> Scattered:
         batch = self._ledger.status(batch_id).batch
         plan = records.read_plan(self._ports.records, batch_id)
-        return _scattered(batch, plan, *self._gather.tally(self._ledger, batch))
+        return _scattered(batch, plan, *tally(self._ports, self._ledger, batch))
 
     def missing_recipients(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
-    ) -> MissingRecipients:
+    ) -> scatter.MissingRecipients:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         batch = scatters(self._ledger, {batch_id})[batch_id]
         start = ordinal_of(cursor)
@@ -81,21 +70,21 @@ class ScatterService:
             start += _AT_ONCE
         page, more = found[:limit], found[limit:]
         names = records.read_names(self._ports.records, batch_id, page)
-        recipients = tuple(MissingRecipient(ordinal, names[ordinal]) for ordinal in page)
+        recipients = tuple(scatter.MissingRecipient(ordinal, names[ordinal]) for ordinal in page)
         after = more[0] if more else start
-        return MissingRecipients(recipients, str(after) if after < batch.items else None)
+        return scatter.MissingRecipients(recipients, str(after) if after < batch.items else None)
 
     def failed_recipients(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
-    ) -> FailedRecipients:
+    ) -> scatter.FailedRecipients:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         scatters(self._ledger, {batch_id})
         page = self._ledger.failures(batch_id, cursor=cursor, limit=limit)
         names = records.read_names(self._ports.records, batch_id, [one.ordinal for one in page.failures])
         recipients = tuple(
-            FailedRecipient(one.ordinal, names[one.ordinal], one.reason) for one in page.failures
+            scatter.FailedRecipient(one.ordinal, names[one.ordinal], one.reason) for one in page.failures
         )
-        return FailedRecipients(recipients, page.cursor)
+        return scatter.FailedRecipients(recipients, page.cursor)
 
     def work(self, batch_id: int, chunk: int | None, wave: int) -> SentScatter:
         """Do a job of the worker: send to a chunk of recipients, or list them if ``chunk`` is None.
@@ -118,39 +107,33 @@ class ScatterService:
             Throttled: a queue is overloaded; repeat the call, which sends to those only who were not sent to.
         """
         batch = self._ports.batches.read([batch_id]).get(batch_id)
-        if batch is None or batch.state.terminal or wave < batch.retries:
+        now, span = self._ports.clock.now(), records.span(chunk)
+        if batch is None or batch.state.terminal or batch.gone(now) or wave < batch.retries:
             return SentScatter()
-        if batch.gone(self._ports.clock.now()):
-            return SentScatter()
-        pending = self._ledger.pending(batch_id, records.span(chunk).start, records.span(chunk).stop)
+        pending = self._ledger.pending(batch_id, span.start, span.stop)
         if not pending:
             return SentScatter()
         plan = records.read_plan(self._ports.records, batch_id)
-        scatter, recipients = records.read_sending(self._ports.records, batch_id, chunk, wave)
+        sent, recipients = records.read_sending(self._ports.records, batch_id, chunk, wave)
         prefix = ids.issue(batch_id, 0, batch.items, batch.salt).prefix
         common = {
-            **scatter.attributes,
+            **sent.attributes,
             names.ATTRIBUTE_CORRELATION: plan.correlation_id,
             names.ATTRIBUTE_REPLY_TO: self._ports.defaults.reply_to,
-            names.ATTRIBUTE_TYPE: scatter.type,
+            names.ATTRIBUTE_TYPE: sent.type,
         }
         missing = [(n, f"{prefix}:{n}", recipients[n]) for n in sorted(pending & recipients.keys())]
-        offered = self._ports.channels.offer(
-            [
-                Outgoing(to.channel, scatter.body, {**common, names.ITEM_ATTRIBUTE: item})
-                for _, item, to in missing
-            ]
-        )
-        kept = KeptMessage(
-            scatter.body, {name: MessageAttribute("String", value) for name, value in common.items() if value}
-        )
-        failures = [
-            Failure(
-                item, f"{to.name}: {offered.refused[place]}"[: limits.MAX_REASON], kept, source=to.channel
-            )
-            for place, (_, item, to) in enumerate(missing)
-            if place in offered.refused
+        messages = [
+            Outgoing(to.channel, sent.body, {**common, names.ITEM_ATTRIBUTE: item}) for _, item, to in missing
         ]
+        offered = self._ports.channels.offer(messages)
+        attributes = {name: MessageAttribute("String", value) for name, value in common.items() if value}
+        kept = KeptMessage(sent.body, attributes)
+        failures: list[Failure] = []
+        for place, why in sorted(offered.refused.items()):
+            _, item, to = missing[place]
+            reason = f"{to.name}: {why}"[: limits.MAX_REASON]
+            failures.append(Failure(item, reason, kept, source=to.channel))
         for some in requests(failures):
             self._ledger.mark(some).whole()
         if 0 < len(offered.waiting) < len(missing):
@@ -161,12 +144,5 @@ class ScatterService:
 
 
 def _scattered(batch: Batch, plan: records.ScatterPlan, received: int, failed: int) -> Scattered:
-    return Scattered(
-        batch=batch,
-        correlation_id=plan.correlation_id,
-        received=received,
-        failed=failed,
-        retries=batch.retries,
-        max_retries=plan.max_retries,
-        quorum=plan.enough(batch.items),
-    )
+    retries, quorum = (batch.retries, plan.max_retries), plan.enough(batch.items)
+    return Scattered(batch, plan.correlation_id, received, failed, *retries, quorum)

@@ -3,23 +3,30 @@
 The recipients of a small topic are listed while the caller waits; those of a large one by the worker: its
 batch stays open until all are known, and is then closed, with that number of items, by one conditional write.
 Every step may be repeated: by a call with the same idempotency key, by the worker's queue, or by the alarm.
+
+Recipients are listed in chunks, which form a chain. Each chunk is written once, by the first process that
+gets there, and says where in the topic it ends; the next chunk begins there. A topic is read by ascending
+name. So however many processes list the same scatter, crash or repeat themselves while instances come and go,
+they all find the same recipients, each once.
 """
 
 import json
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from itertools import islice
 
 from fanin.app.directory.service import DirectoryService
 from fanin.app.ledger.reservation import Reservation
 from fanin.app.ledger.service import LedgerService
+from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
 from fanin.app.scatters import correlation, records
 from fanin.app.scatters.gather import RESTART_MS
-from fanin.app.scatters.recipients import RecipientList
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State
+from fanin.domain.paging import pages
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import CorrelationIdAlive, InvalidRequest, RequestTooLarge
 from fanin.wire.patterns import SCATTER
@@ -48,7 +55,14 @@ def check(scatter: Scatter) -> None:
         limits.text("correlation_id", scatter.correlation_id, limits.MAX_CORRELATION_ID, least=1)
     limits.whole("timeout", scatter.timeout, limits.MIN_TIMEOUT, limits.MAX_TIMEOUT)
     limits.whole("max_retries", scatter.max_retries, 0, limits.MAX_RETRIES)
-    _check_quorum(scatter.quorum)
+    if isinstance(scatter.quorum, float):
+        if not 0 < scatter.quorum < 1:
+            raise InvalidRequest(
+                f"quorum {scatter.quorum} is not a share between 0 and 1;"
+                " give a number of replies as an integer"
+            )
+    elif scatter.quorum is not None:
+        limits.whole("quorum", scatter.quorum, 1, limits.MAX_RECIPIENTS)
 
 
 def _check_message(scatter: Scatter) -> None:
@@ -65,20 +79,81 @@ def _check_message(scatter: Scatter) -> None:
             raise InvalidRequest(f"attribute {name!r} is reserved for fanin; use another name")
 
 
-def _check_quorum(quorum: float | None) -> None:
-    if isinstance(quorum, float) and not 0 < quorum < 1:
-        raise InvalidRequest(
-            f"quorum {quorum} is not a share between 0 and 1; give a number of replies as an integer"
-        )
-    if quorum is not None and not isinstance(quorum, float):
-        limits.whole("quorum", quorum, 1, limits.MAX_RECIPIENTS)
+def list_recipients(
+    ports: Ports, batch: Batch, scatter: Scatter, *, until: int, most: int | None = None
+) -> int | None:
+    """List recipients from where the listing stopped.
+
+    Args:
+        ports: the directory, and the records of batches.
+        batch: of the scatter; its row need not be written yet.
+        scatter: names the topic.
+        until: when to stop, ms. A chunk is listed even if it is later, so that a chain of calls ends.
+        most: how many chunks to list at most; None for no bound.
+
+    Returns:
+        The number of recipients; None if there may be more than those listed so far.
+
+    Raises:
+        RequestTooLarge: the topic has more recipients than a scatter may have.
+        Throttled: a table is overloaded; resume later.
+    """
+    first, last = _place(ports, batch)
+    number, stop = first, None if most is None else first + most
+    found = _after(ports, scatter, last)
+    while last is None or not last.end:
+        if number == stop or (number > first and ports.clock.now() >= until):
+            return None
+        taken = list(islice(found, records.CHUNK))
+        page = taken[-1][1] if taken else None
+        chunk = records.Chunk(tuple(to for to, _ in taken), page, len(taken) < records.CHUNK)
+        if records.span(number).start + len(taken) > limits.MAX_RECIPIENTS:
+            raise RequestTooLarge(
+                f"topic {scatter.topic!r} has over {limits.MAX_RECIPIENTS} recipients;"
+                " choose fewer of them with where"
+            )
+        last, mine = records.put_chunk(ports.records, batch, number, chunk)
+        if not mine:
+            found = _after(ports, scatter, last)
+        number += 1
+    return records.span(number - 1).start + len(last.recipients)
 
 
-AT_ONCE: Final = 100
+def _place(ports: Ports, batch: Batch) -> tuple[int, records.Chunk | None]:
+    """The number of the first chunk that is not written, and the chunk before it.
+
+    Chunks are written in order, so a binary search finds the end.
+    """
+
+    def missing(number: int) -> bool:
+        return records.read_chunk(ports.records, batch, number) is None
+
+    if missing(0):
+        return 0, None
+    most = records.chunks(limits.MAX_RECIPIENTS).stop + 1
+    number = bisect_left(range(most), True, lo=1, key=missing)
+    return number, records.read_chunk(ports.records, batch, number - 1)
+
+
+def _after(
+    ports: Ports, scatter: Scatter, last: records.Chunk | None
+) -> Iterator[tuple[Recipient, str | None]]:
+    """The members of the topic after a chunk, each with the cursor of its page."""
+    cursor = last.page if last else None
+    name = last.recipients[-1].name if last and last.recipients else ""
+    options = {"attributes": scatter.where, "cursor": cursor, "limit": limits.MAX_PAGE}
+    for page in pages(DirectoryService(ports).page, scatter.topic or "", **options):
+        for one in page.registrations:
+            if one.name > name:
+                yield Recipient(one.name, one.channel), cursor
+        cursor = page.cursor
+
+
+AT_ONCE = 100
 """How many chunks of a topic a start lists itself; the worker lists larger topics."""
-AT_ONCE_MS: Final = 5_000
+AT_ONCE_MS = 5_000
 """How long a start lists recipients at most; API Gateway waits for thirty seconds."""
-TURN_MS: Final = 20_000
+TURN_MS = 20_000
 """How long the worker lists recipients until it leaves the rest to another job."""
 
 
@@ -94,7 +169,6 @@ class Starting:
         self._ledger = ledger
         self._ports = ledger.ports
         self._at_once = at_once
-        self._listing = RecipientList(ledger.ports)
 
     def start(self, scatter: Scatter, key: str | None, caller: Principal | None = None) -> Batch:
         """Start a scatter, or find the one that the key started.
@@ -104,24 +178,23 @@ class Starting:
         sends everything.
         """
         check(scatter)
-        reservation = None if key is None else self._reservation(scatter, IdempotencyKey.of(key, caller))
-        if reservation is not None and (started := self._ledger.find_reserved(reservation)) is not None:
-            if not records.was_sent(self._ports.records, started):
-                self._check_held(scatter, started)
-                self._set_off(started)
+        reservation = started = None
+        if key is not None:
+            asked = {"scatter": SCATTER.encode(scatter)}
+            owned = IdempotencyKey.of(key, caller)
+            reservation = Reservation(self._ports, owned, asked, self._ports.defaults.lifetime)
+            started = self._ledger.find_reserved(reservation)
+        if started is None:
+            started = self._open(scatter, reservation, caller)
+            if reservation is not None:
+                reservation.keep()
+                # Another process may have opened the batch first: then its row is used.
+                started = self._ports.batches.read([started.batch_id])[started.batch_id]
+        elif records.was_sent(self._ports.records, started):
             return started
-        batch = self._open(scatter, reservation, caller)
-        if reservation is not None:
-            reservation.keep()
-            # Another process may have opened the batch first: then its row is used.
-            batch = self._ports.batches.read([batch.batch_id])[batch.batch_id]
-        self._check_held(scatter, batch)
-        self._set_off(batch)
-        return batch
-
-    def _reservation(self, scatter: Scatter, key: IdempotencyKey) -> Reservation:
-        request = {"scatter": SCATTER.encode(scatter)}
-        return Reservation(self._ports, key, request, self._ports.defaults.lifetime)
+        self._check_held(scatter, started)
+        self._set_off(started)
+        return started
 
     def _open(self, scatter: Scatter, reservation: Reservation | None, caller: Principal | None) -> Batch:
         recipients = None if scatter.topic is not None else self._resolved(scatter.recipients)
@@ -161,17 +234,15 @@ class Starting:
         Returns:
             The draft, with its number of recipients if that is known now; None if another scatter has the id.
         """
-        correlation_id = scatter.correlation_id
-        if correlation_id is None:
-            correlation_id = correlation.derived_from(batch)
+        correlation_id = scatter.correlation_id or correlation.derived_from(batch)
         plan = records.ScatterPlan(correlation_id, scatter.timeout, scatter.max_retries, scatter.quorum)
         if not records.put_plan(self._ports.records, batch, plan):
             return None
-        held_since = correlation.claim(self._ports, plan.correlation_id, batch)
+        held_since = correlation.claim(self._ports, correlation_id, batch)
         records.put_message(self._ports.records, batch, scatter)
         if recipients is None:
             until = self._ports.clock.now() + AT_ONCE_MS
-            found = self._listing.resume(batch, scatter, until=until, most=self._at_once)
+            found = list_recipients(self._ports, batch, scatter, until=until, most=self._at_once)
             batch = self._listed(batch, found, scatter.timeout)
         else:
             records.put_recipients(self._ports.records, batch, recipients)
@@ -191,29 +262,26 @@ class Starting:
         if batch.state is State.OPEN:
             try:
                 scatter = records.read_message(self._ports.records, batch_id)
-                found = self._listing.resume(batch, scatter, until=now + TURN_MS)
+                found = list_recipients(self._ports, batch, scatter, until=now + TURN_MS)
             except RequestTooLarge:
                 self._ledger.cancel(batch_id)
                 return
-            if found is None:
-                self._set_off(batch)
-                return
-            batch = self._begin(batch, found)
-        if batch.state is State.CLOSED and not records.was_sent(self._ports.records, batch):
+            if found is not None:
+                batch = self._begin(batch, found)
+        closed = batch.state is State.CLOSED and not records.was_sent(self._ports.records, batch)
+        if closed or batch.state is State.OPEN:
             self._set_off(batch)
 
     def _set_off(self, batch: Batch) -> None:
         """Queue the next jobs: to send to all recipients, or to list them first."""
         if batch.state is State.OPEN:
-            self._ports.jobs.send([{"batch_id": batch.batch_id, "chunk": None, "wave": 0}])
+            self._ports.jobs.send([records.job(batch)])
         elif batch.state is State.CLOSED and not batch.items:
             # All is done, but the process that closed the batch may have died before it completed it.
             self._ledger.close(batch.batch_id)
         elif batch.state is State.CLOSED:
-            self._ports.jobs.send(
-                {"batch_id": batch.batch_id, "chunk": chunk, "wave": batch.retries}
-                for chunk in records.chunks(batch.items)
-            )
+            chunks = records.chunks(batch.items)
+            self._ports.jobs.send(records.job(batch, chunk, batch.retries) for chunk in chunks)
             records.put_sent(self._ports.records, batch)
 
     def _begin(self, batch: Batch, recipients: int) -> Batch:
@@ -245,12 +313,9 @@ class Starting:
             ChannelRefused: a queue does not exist, or does not carry the tag.
             NotRegistered: a registration does not exist, or its lease is over.
         """
-        registered = DirectoryService(self._ports).named(
-            {to.channel for to in recipients if _is_name(to.channel)}
-        )
-        found: dict[str, Recipient] = {
-            place: Recipient(one.name, one.channel) for place, one in registered.items()
-        }
+        named = {to.channel for to in recipients if _is_name(to.channel)}
+        registered = DirectoryService(self._ports).named(named)
+        found = {place: Recipient(one.name, one.channel) for place, one in registered.items()}
         for to in recipients:
             if to.channel not in found:
                 url = self._ports.channels.resolve(to.channel)

@@ -72,10 +72,8 @@ def _tell(ports: Ports, target: Target, notice: ChannelNotice) -> None:
     if target.type is not TargetType.SQS:
         ports.callbacks.call(target, notice)
         return
-    message = Outgoing(
-        target.queue_url or "", message_body(notice), {names.ATTRIBUTE_TYPE: notice.event.detail_type}
-    )
-    offered = ports.channels.offer([message])
+    attributes = {names.ATTRIBUTE_TYPE: notice.event.detail_type}
+    offered = ports.channels.offer([Outgoing(target.queue_url or "", message_body(notice), attributes)])
     # A queue that refuses may be made, or tagged, again within the day.
     if why := offered.refused.get(0) or offered.waiting.get(0):
         raise ServiceUnavailable(f"the queue did not take the message: {why}")
@@ -84,15 +82,9 @@ def _tell(ports: Ports, target: Target, notice: ChannelNotice) -> None:
 def message_body(notice: ChannelNotice) -> str:
     """The event as the message of a queue, with the fields that EventBridge gives it."""
     event = notice.event
-    return compact(
-        {
-            "id": event.id,
-            "detail-type": event.detail_type,
-            "source": event.source,
-            "time": encode_time(event.time),
-            "detail": {**event.detail, "id": event.id},
-        }
-    )
+    about = {"id": event.id, "detail-type": event.detail_type, "source": event.source}
+    detail = {**event.detail, "id": event.id}
+    return compact({**about, "time": encode_time(event.time), "detail": detail})
 
 
 def _mark(ports: Ports, job: TargetJob, kept: TargetRecord) -> None:

@@ -8,12 +8,10 @@ There is a job for each target of a batch that has ended. It carries the event, 
 same also if the batch is removed meanwhile. It carries neither tokens nor URLs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from fanin import names
 from fanin.app.ports import Ports
@@ -21,23 +19,9 @@ from fanin.app.ports.events import Event
 from fanin.app.ports.parts import TARGETS
 from fanin.app.ports.queues import ChannelNotice
 from fanin.app.ports.records import Record, Records
-from fanin.domain import limits
+from fanin.domain import limits, targets
 from fanin.domain.batch import Batch, State
-from fanin.domain.targets import (
-    CALLBACK_ID,
-    FIELD,
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
-    MAX_CALLBACK_ID,
-    MAX_TARGETS,
-    MAX_TASK_TOKEN,
-    Target,
-    TargetReport,
-    TargetState,
-    TargetType,
-    When,
-    parse_url,
-)
+from fanin.domain.targets import FIELD, MAX_TARGETS, Target, TargetReport, TargetState, TargetType, When
 from fanin.errors import InvalidRequest, NotConfigured
 from fanin.wire.batches import TARGET
 
@@ -78,16 +62,17 @@ def _checked(ports: Ports, place: int, target: Target) -> Target:
         )
     match target.type:
         case TargetType.STEP_FUNCTIONS:
-            limits.text(f"{what}.task_token", target.task_token, MAX_TASK_TOKEN, least=1)
+            limits.text(f"{what}.task_token", target.task_token, targets.MAX_TASK_TOKEN, least=1)
         case TargetType.DURABLE_CALLBACK:
-            named = limits.text(f"{what}.callback_id", target.callback_id, MAX_CALLBACK_ID, least=1)
-            if not re.fullmatch(CALLBACK_ID, named):
+            given_id, most = target.callback_id, targets.MAX_CALLBACK_ID
+            named = limits.text(f"{what}.callback_id", given_id, most, least=1)
+            if not re.fullmatch(targets.CALLBACK_ID, named):
                 raise InvalidRequest(f"{what}.callback_id is not one: it must be base64, as Lambda gives it")
         case TargetType.SQS:
             channel = limits.text(f"{what}.queue_url", target.queue_url, limits.MAX_CHANNEL, least=1)
             return replace(target, queue_url=ports.channels.resolve(channel))
         case TargetType.WEBHOOK:
-            parse_url(target.url or "", ports.defaults.webhook_hosts)
+            targets.parse_url(target.url or "", ports.defaults.webhook_hosts)
     return target
 
 
@@ -132,16 +117,11 @@ class TargetRecord:
     expires_at: int = 0
 
     @classmethod
-    def of(cls, record: Record) -> TargetRecord:
+    def of(cls, record: Record) -> Self:
         value = record.value
-        return cls(
-            int(record.name.removeprefix(TARGETS)),
-            TARGET.decode(value["target"]),
-            TargetState(value["state"]),
-            **{name: value[name] for name in _KEPT},
-            version=record.version,
-            expires_at=record.expires_at,
-        )
+        number, target = int(record.name.removeprefix(TARGETS)), TARGET.decode(value["target"])
+        kept = {"state": TargetState(value["state"]), **{name: value[name] for name in _KEPT}}
+        return cls(number, target, **kept, version=record.version, expires_at=record.expires_at)
 
     @property
     def value(self) -> dict[str, Any]:
@@ -150,42 +130,29 @@ class TargetRecord:
 
     @property
     def report(self) -> TargetReport:
-        return TargetReport(
-            self.number,
-            self.target.type,
-            self.target.when,
-            self.target.to,
-            self.state,
-            self.attempts,
-            self.last_error,
-            self.delivered_at,
-            self.since,
-            self.next_at,
-        )
+        what = self.number, self.target.type, self.target.when, self.target.to, self.state
+        tries = self.attempts, self.last_error, self.delivered_at, self.since, self.next_at
+        return TargetReport(*what, *tries)
 
     @property
     def next_at(self) -> int | None:
         """When it is tried again at the latest; see ``fanin.entry.partial_batch.TARGETS``."""
         if self.state is not TargetState.FAILED or self.tried_at is None:
             return None
-        return self.tried_at + min(LONGEST_PAUSE, FIRST_PAUSE << min(max(self.attempts - 1, 0), 32)) * 1000
+        pause = targets.FIRST_PAUSE << min(max(self.attempts - 1, 0), 32)
+        return self.tried_at + min(targets.LONGEST_PAUSE, pause) * 1000
 
 
-def put_targets(records: Records, batch: Batch, targets: Sequence[Target]) -> bool:
+def put_targets(records: Records, batch: Batch, on_end: Sequence[Target]) -> bool:
     """Write the targets of a batch that is about to be opened; repeating it changes nothing.
 
     Returns:
         False if another batch that drew the same id has written targets of its own.
     """
-    for number, target in enumerate(targets):
-        kept = TargetRecord(number, target)
-        record, written = records.put(
-            str(batch.batch_id),
-            f"{TARGETS}{number}",
-            kept.value,
-            expires_at=batch.expires_at + OUTLIVES,
-            if_version=0,
-        )
+    for number, target in enumerate(on_end):
+        place = str(batch.batch_id), f"{TARGETS}{number}"
+        value, until = TargetRecord(number, target).value, batch.expires_at + OUTLIVES
+        record, written = records.put(*place, value, expires_at=until, if_version=0)
         if not written and (record is None or TargetRecord.of(record).target != target):
             return False
     return True
@@ -204,13 +171,9 @@ def change(records: Records, batch_id: int, kept: TargetRecord, **changes: Any) 
         None if it was written. Otherwise the record as it is now: that of another process, or of this very
         write, if its answer was lost and the SDK has repeated it. A record that is gone counts as written.
     """
-    record, written = records.put(
-        str(batch_id),
-        f"{TARGETS}{kept.number}",
-        replace(kept, **changes).value,
-        expires_at=kept.expires_at,
-        if_version=kept.version,
-    )
+    place, value = (str(batch_id), f"{TARGETS}{kept.number}"), replace(kept, **changes).value
+    until, version = kept.expires_at, kept.version
+    record, written = records.put(*place, value, expires_at=until, if_version=version)
     return None if written or record is None else TargetRecord.of(record)
 
 
@@ -234,29 +197,20 @@ class TargetJob:
 
     def encode(self) -> dict[str, object]:
         event = self.notice.event
-        return {
-            "batch_id": self.batch_id,
-            "target": self.number,
-            "since": self.since,
-            "once": self.once,
-            "succeeded": self.notice.succeeded,
-            "id": event.id,
-            "detail_type": event.detail_type,
-            "time": event.time,
-            "detail": event.detail,
-        }
+        job = {"batch_id": self.batch_id, "target": self.number, "since": self.since, "once": self.once}
+        told = {"id": event.id, "detail_type": event.detail_type, "time": event.time, "detail": event.detail}
+        return {**job, "succeeded": self.notice.succeeded, **told}
 
     @classmethod
-    def decode(cls, job: Mapping[str, Any]) -> TargetJob:
+    def decode(cls, job: Mapping[str, Any]) -> Self:
         """Read a job.
 
         Raises:
             KeyError, TypeError: it is not one.
         """
         event = Event(job["id"], job["detail_type"], job["detail"], job["time"])
-        return cls(
-            job["batch_id"], job["target"], ChannelNotice(event, job["succeeded"]), job["since"], job["once"]
-        )
+        notice = ChannelNotice(event, job["succeeded"])
+        return cls(job["batch_id"], job["target"], notice, job["since"], job["once"])
 
 
 def send_jobs(
@@ -271,9 +225,8 @@ def send_jobs(
     """
     notice = ChannelNotice(event, succeeded(batch, event))
     now = ports.clock.now()
-    ports.target_jobs.send(
-        TargetJob(batch.batch_id, number, notice, now, number in once).encode() for number in numbers
-    )
+    jobs = (TargetJob(batch.batch_id, number, notice, now, number in once) for number in numbers)
+    ports.target_jobs.send(job.encode() for job in jobs)
 
 
 def succeeded(batch: Batch, event: Event) -> bool:
