@@ -82,6 +82,10 @@ class JsonType(Generic[T]):
         """The same type with more keywords of JSON Schema, such as ``description`` or ``pattern``."""
         return self._with(schema=self.schema | keywords)
 
+    def described(self, description: str, **keywords: object) -> Self:
+        """The same type with a description, and more keywords."""
+        return self.with_keywords(description=description, **keywords)
+
     def called(self, name: str) -> Self:
         """The same type for a field that has another name on the wire."""
         return self._with(name=name)
@@ -190,9 +194,8 @@ TIME_IN_SECONDS: Final[JsonType[int]] = JsonType(
 """A point in time, seconds since the epoch."""
 CURSOR: Final = or_null(TEXT)
 BATCH_ID: Final = whole(0, MAX_BATCH_ID)
-ITEM_ID: Final = TEXT.with_keywords(
-    description="<batch id>:<group id>:<index>",
-    examples=["7823146098425856:00000000-0000-8010-8000-000000000000:0"],
+ITEM_ID: Final = TEXT.described(
+    "<batch id>:<group id>:<index>", examples=["7823146098425856:00000000-0000-8010-8000-000000000000:0"]
 )
 IDEMPOTENCY_KEY: Final[JsonType[str]] = JsonType(
     {

@@ -1,6 +1,6 @@
 """Shapes: JSON objects that are declared once, each beside the value it stands for.
 
-    BATCH = answer("Batch", Batch, batch_id=BATCH_ID, state=one_of(State), …)
+    KEYED_ITEM = answer("KeyedItem", KeyedItem, item=ITEM_ID)
 
 From this one declaration come the component ``Batch`` of the OpenAPI document, the check of requests,
 ``BATCH.encode(batch)`` and ``BATCH.decode(body)``.
@@ -9,10 +9,13 @@ From this one declaration come the component ``Batch`` of the OpenAPI document, 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
-from typing import Any, Final, TypeAlias, TypeVar
+from enum import EnumType
+from types import NoneType
+from typing import Any, Final, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
+from fanin.wire import json_types as t
 from fanin.wire.json_types import NO_DEFAULT, Json, JsonType, Schema
 
 T = TypeVar("T")
@@ -96,6 +99,7 @@ def request(component: str, of: type[T], /, **types: JsonType[Any]) -> Shape[T]:
 def answer(
     component: str,
     of: type[T],
+    fields: str = "",
     /,
     *,
     without: Mapping[str, Any] | None = None,
@@ -107,11 +111,44 @@ def answer(
     Args:
         component: name in the OpenAPI document.
         of: the dataclass.
+        fields: names of the attributes that are fields, in order; by default all that do not stay inside,
+            and then what else has a type. A property of the class is written, and not read.
         without: attributes that stay inside the service, with what they are for whoever reads the answer.
         shown: attribute → property that is written in its place.
-        types: JSON types of its attributes, in order. A property of the class is written, and not read.
+        types: JSON types of attributes, where the annotation alone does not say it: it says the type of a
+            value, and the shape of a dataclass that this module has declared before.
     """
-    return _record(component, of, types, types, without=without or {}, shown=shown or {})
+    inside = without or {}
+    listed = fields.split() or [name for name in _attributes(of) if name not in inside]
+    names = dict.fromkeys([*listed, *types])
+    hints = get_type_hints(of)
+    hints |= {name: get_type_hints(getattr(of, name).fget)["return"] for name in names.keys() - hints.keys()}
+    known = {name: types.get(name) or _type_of(hints[name], name) for name in names}
+    return _record(component, of, known, known, without=inside, shown=shown or {})
+
+
+def _type_of(annotation: Any, name: str) -> JsonType[Any]:
+    """The JSON type of an attribute by its annotation; an int whose name ends in ``_at`` is a time."""
+    inner = get_args(annotation)
+    if annotation in _TYPES:
+        return t.TIME if annotation is int and name.endswith("_at") else _TYPES[annotation]
+    if NoneType in inner:
+        return t.or_null(_type_of(inner[0], name))
+    if get_origin(annotation) in (tuple, Sequence):
+        return t.many(_type_of(inner[0], name))
+    if isinstance(annotation, EnumType):
+        return t.one_of(annotation)
+    return next(shape for shape in SHAPES.values() if shape.stands_for[:1] == (annotation,))
+
+
+_TYPES: Final[Mapping[Any, JsonType[Any]]] = {
+    str: t.TEXT,
+    int: t.NATURAL,
+    bool: t.BOOLEAN,
+    Any: t.ANYTHING,
+    Mapping[str, str]: t.string_map(),
+    Mapping[str, Any]: t.OBJECT,
+}
 
 
 def wrapped(component: str, field: str, kind: JsonType[T]) -> Shape[T]:
