@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fanin.wire.json_types import NATURAL, TEXT, many, or_null, string_map, text, whole
+from fanin.wire.json_types import NATURAL, TEXT, many, map_of, or_null, text, whole
 from fanin.wire.shapes import SHAPES, Inline, answer, plain, request, wrapped
 
 
@@ -25,7 +25,7 @@ WISH = request(
     name=text(5),
     note=or_null(TEXT),
     tags=many(TEXT, 2).left_out_if_empty(),
-    labels=string_map(),
+    labels=map_of(TEXT),
 )
 
 

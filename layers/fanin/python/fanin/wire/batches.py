@@ -1,6 +1,5 @@
 """Shapes of batches: what opens one, what it is, how far it is, and who is called back at its end."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from fanin.domain import batch, ids, limits, reports, targets
@@ -40,9 +39,7 @@ STATE: Final = t.one_of(batch.State)
 USER_KEY: Final = t.text(limits.MAX_USER_KEY, least=1)
 """A user key that batches are looked for by."""
 
-TOTALS: Final[t.JsonType[Mapping[str, int]]] = t.JsonType(
-    {"type": "object", "additionalProperties": {"type": "integer"}}, dict, dict
-)
+TOTALS: Final = t.map_of(t.JsonType[int]({"type": "integer"}))
 """Sums of totals by their names."""
 TOTAL_NAMES: Final = (
     t.many(t.JsonType[str]({"type": "string", "pattern": f"^{NAME}$"}), MAX_TOTALS)

@@ -118,20 +118,16 @@ def compact(value: object, what: str = "the value") -> str:
     Raises:
         InvalidRequest: as ``json_text`` does.
     """
-    text = _written(what, value, separators=(",", ":"))
+    text = json_text(what, value, separators=(",", ":"))
     return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-def json_text(what: str, value: object) -> str:
-    """A value as JSON.
+def json_text(what: str, value: object, **style: Any) -> str:
+    """A value as JSON, in the style that ``json.dumps`` has by default.
 
     Raises:
         InvalidRequest: JSON has no such value: NaN and infinities, sets, dates, bytes and other objects.
     """
-    return _written(what, value)
-
-
-def _written(what: str, value: object, **style: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, **style)
     except (TypeError, ValueError, RecursionError) as error:

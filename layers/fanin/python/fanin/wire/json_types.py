@@ -158,20 +158,13 @@ def many(kind: JsonType[T], most: int | None = None, *, least: int = 0) -> JsonT
     )
 
 
-def string_map(value: JsonType[str] | None = None) -> JsonType[Mapping[str, str]]:
-    """An object whose fields may have any name; their values are text of the type, by default any."""
-    return JsonType({"type": "object", "additionalProperties": (value or TEXT).schema}, dict)
-
-
-def whole_map(low: int, high: int, *, names: str) -> JsonType[Mapping[str, int]]:
-    """An object whose fields have names of a pattern and whole numbers from ``low`` to ``high``."""
+def map_of(kind: JsonType[T], **keywords: object) -> JsonType[Mapping[str, T]]:
+    """An object whose fields may have any name, and have values of one type."""
+    plain = kind.encode is _itself and kind.decode is _itself
     return JsonType(
-        {
-            "type": "object",
-            "additionalProperties": whole(low, high).schema,
-            "propertyNames": {"pattern": f"^{names}$"},
-        },
-        dict,
+        {"type": "object", "additionalProperties": kind.schema, **keywords},
+        dict if plain else lambda values: {name: kind.encode(value) for name, value in values.items()},
+        _itself if plain else lambda values: {name: kind.decode(value) for name, value in values.items()},
     )
 
 
@@ -209,6 +202,8 @@ IDEMPOTENCY_KEY: Final[JsonType[str]] = JsonType(
     lambda header: unquote(header, errors="surrogateescape"),
 )
 """An idempotency key as it stands in a header, which carries visible ASCII only."""
-METADATA: Final = string_map(text(limits.MAX_METADATA_VALUE)).with_keywords(
-    maxProperties=limits.MAX_METADATA, propertyNames={"maxLength": limits.MAX_METADATA_KEY}
+METADATA: Final = map_of(
+    text(limits.MAX_METADATA_VALUE),
+    maxProperties=limits.MAX_METADATA,
+    propertyNames={"maxLength": limits.MAX_METADATA_KEY},
 )

@@ -30,7 +30,9 @@ from fanin.wire.messages import KEPT_MESSAGE
 from fanin.wire.shapes import Shape, answer, plain, request, wrapped
 
 GROUP_NAME: Final = t.TEXT.described("<batch id>:<group id>")
-VALUES: Final = t.whole_map(-MAX_VALUE, MAX_VALUE, names=NAME).left_out_if_empty()
+VALUES: Final = t.map_of(
+    t.whole(-MAX_VALUE, MAX_VALUE), propertyNames={"pattern": f"^{NAME}$"}
+).left_out_if_empty()
 """What an item adds to each total of its batch."""
 DONE: Final = request(
     "Done",

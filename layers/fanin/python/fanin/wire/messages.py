@@ -8,7 +8,7 @@ from fanin.domain import limits
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.errors import InvalidRequest
 from fanin.wire.json_text import compact
-from fanin.wire.json_types import TEXT, Json, JsonType, or_null, text
+from fanin.wire.json_types import TEXT, Json, JsonType, map_of, or_null, text
 from fanin.wire.shapes import request
 
 
@@ -52,15 +52,10 @@ _ATTRIBUTE: Final[JsonType[MessageAttribute]] = JsonType(
     _encode,
     _decode,
 )
-_ATTRIBUTES: Final = JsonType(
-    {
-        "type": "object",
-        "additionalProperties": _ATTRIBUTE.schema,
-        "maxProperties": limits.MAX_MESSAGE_ATTRIBUTES,
-        "propertyNames": {"minLength": 1, "maxLength": limits.MAX_MESSAGE_ATTRIBUTE_NAME},
-    },
-    lambda attributes: {name: _encode(attribute) for name, attribute in attributes.items()},
-    lambda body: {name: _decode(attribute) for name, attribute in body.items()},
+_ATTRIBUTES: Final = map_of(
+    _ATTRIBUTE,
+    maxProperties=limits.MAX_MESSAGE_ATTRIBUTES,
+    propertyNames={"minLength": 1, "maxLength": limits.MAX_MESSAGE_ATTRIBUTE_NAME},
 )
 
 KEPT_MESSAGE: Final = request(

@@ -32,9 +32,7 @@ SCATTER: Final = request(
     topic=t.or_null(t.text(limits.MAX_NAME, least=1)),
     where=t.METADATA.described("attributes that a registration of the topic must have").left_out_if_empty(),
     type=t.text(limits.MAX_USER_KEY),
-    attributes=t.string_map(t.text(limits.MAX_USER_KEY, least=1)).with_keywords(
-        maxProperties=limits.MAX_ATTRIBUTES
-    ),
+    attributes=t.map_of(t.text(limits.MAX_USER_KEY, least=1), maxProperties=limits.MAX_ATTRIBUTES),
     correlation_id=t.or_null(t.text(limits.MAX_CORRELATION_ID, least=1)),
     timeout=t.whole(limits.MIN_TIMEOUT, limits.MAX_TIMEOUT),
     max_retries=t.whole(0, limits.MAX_RETRIES),

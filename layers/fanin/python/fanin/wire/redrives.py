@@ -1,6 +1,5 @@
 """Shapes of redrives: which failures one is about, as also a release, and what became of them."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from fanin.domain import limits
@@ -38,9 +37,6 @@ REDRIVE: Final = request(
     ).left_out_if_empty(),
     dry_run=t.BOOLEAN.described("only count").left_out_if_empty(),
 )
-_COUNTS: Final[t.JsonType[Mapping[str, int]]] = t.JsonType(
-    {"type": "object", "additionalProperties": t.NATURAL.schema}, dict
-)
 REDRIVING: Final = answer(
     "Redriving",
     Redriving,
@@ -50,7 +46,7 @@ REDRIVING: Final = answer(
     already=t.NATURAL.described("failures that another redrive has sent"),
     not_kept=t.NATURAL.described("failures whose message was not kept"),
     not_kept_items=t.many(t.NATURAL).described("ordinals of the first of these"),
-    refused=_COUNTS.described("why queues were not sent to, and for how many failures"),
+    refused=t.map_of(t.NATURAL).described("why queues were not sent to, and for how many failures"),
     errors=ERRORS,
     ranges=RANGES,
     queue_url=_QUEUE,

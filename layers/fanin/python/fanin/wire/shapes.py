@@ -146,7 +146,7 @@ _TYPES: Final[Mapping[Any, JsonType[Any]]] = {
     int: t.NATURAL,
     bool: t.BOOLEAN,
     Any: t.ANYTHING,
-    Mapping[str, str]: t.string_map(),
+    Mapping[str, str]: t.map_of(t.TEXT),
     Mapping[str, Any]: t.OBJECT,
 }
 
