@@ -85,6 +85,20 @@ class EndedBatches:
             else:
                 self._learn(known, state)
 
+    def look(self, read: Callable[[int], Batch], batch_id: int) -> FaninError | None:
+        """Learn from the row of a batch.
+
+        Returns:
+            Why it could not be read; None if it was, or the batch was removed.
+        """
+        try:
+            self.note(read(batch_id))
+        except BatchGone:
+            self.gone(batch_id)
+        except FaninError as error:
+            return error
+        return None
+
     def gone(self, batch_id: int) -> None:
         """Note that a batch was removed."""
         self._learn(self._named(batch_id), State.CANCELLED)
@@ -166,7 +180,11 @@ class Skipping:
             return False
         known = self._ended.of(batch_id)
         if not known.ended and self._looks(known):
-            self._look(batch_id)
+            if error := self._ended.look(self._read, batch_id):  # the message is handled then
+                self._ended.silent(batch_id)
+                logger.warning(
+                    "batch %d cannot be read, so its messages are not dropped: %s", batch_id, error
+                )
             known = self._ended.of(batch_id)
         if not known.ended or (fifo and known.complete):
             return False
@@ -191,12 +209,3 @@ class Skipping:
         if known.doubtful or self._mode != "look":
             return known.doubtful
         return known.answered is None or self._ended.monotonic() - known.answered >= LOOK_SECONDS
-
-    def _look(self, batch_id: int) -> None:
-        try:
-            self._ended.note(self._read(batch_id))
-        except BatchGone:
-            self._ended.gone(batch_id)
-        except FaninError as error:  # the message is handled then, as without a look
-            self._ended.silent(batch_id)
-            logger.warning("batch %d cannot be read, so its messages are not dropped: %s", batch_id, error)

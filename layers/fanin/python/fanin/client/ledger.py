@@ -30,7 +30,6 @@ from fanin.domain.targets import TargetReport
 from fanin.errors import (
     BatchClosed,
     BatchGone,
-    FaninError,
     InvalidRequest,
     ItemHasChild,
     OutcomeUnknown,
@@ -114,20 +113,10 @@ class LedgerCalls(MarkingCalls):
         except ItemHasChild as refused:
             return self.ledger.status(refused.child).batch
         except (InvalidRequest, BatchGone):
-            self._learn_end(request.parent_item)
+            # If the batch of the item has ended, its other messages are dropped
+            if (batch_id := batch_of(request.parent_item or "")) is not None:
+                self.ended.look(self._row, batch_id)
             raise
-
-    def _learn_end(self, item: str | None) -> None:
-        """Learn whether the batch of an item has ended, so that its other messages are dropped."""
-        batch_id = batch_of(item or "")
-        if batch_id is None:
-            return
-        try:
-            self.ended.note(self.ledger.status(batch_id, brief=True).batch)
-        except BatchGone:
-            self.ended.gone(batch_id)
-        except FaninError:
-            return  # the next message asks again
 
     def find_key(self, batch_id: int, key: str) -> KeyedItem:
         """Find the item of a key: its id, and whether it is done.

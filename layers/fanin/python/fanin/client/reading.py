@@ -75,6 +75,9 @@ class ReadingCalls:
         self.ended.note(progress.batch)
         return self._counted(progress) if exact and not progress.exact else progress
 
+    def _row(self, batch_id: int) -> Batch:
+        return self.ledger.status(batch_id, brief=True).batch
+
     def _counted(self, progress: Progress) -> Progress:
         """The progress of a batch with more pending words than one call reads: what is missing is added up.
 

@@ -18,7 +18,7 @@ from fanin.client.marking import each, error_of
 from fanin.client.producing.batch import TrackedBatch
 from fanin.client.reading import WaitingClock
 from fanin.client.redrives import RedriveCalls
-from fanin.domain.batch import Batch, CloseWhen
+from fanin.domain.batch import CloseWhen
 from fanin.domain.failures import Keep
 from fanin.domain.ids import Group, parse_item
 from fanin.domain.limits import flag, shown
@@ -94,7 +94,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
         StackConnection.__init__(self, services, sqs, ack_queue_url, clock)
         LedgerCalls.__init__(self, services.ledger, self.clock)
         # Of an item that adds to its batch only the limit of that is looked at, which never changes.
-        self._row = lru_cache(1_000)(lambda batch_id: self.ledger.status(batch_id, brief=True).batch)
+        self._row_of_limit = lru_cache(1_000)(self._row)
 
     @property
     def frames(self) -> Frames:
@@ -269,13 +269,10 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
         """How consumers of this tracker handle messages."""
         from fanin.client.ended_batches import Skipping  # noqa: PLC0415
 
-        def read(batch_id: int) -> Batch:
-            return self.ledger.status(batch_id, brief=True).batch
-
         return {
             "keep": member(Keep, keep),
             "results": flag("results", results),
-            "skipping": Skipping(self.ended, read, skip_ended, receipts=via == "api"),
+            "skipping": Skipping(self.ended, self._row, skip_ended, receipts=via == "api"),
             # Acknowledgements that go through a queue need no ledger.
             "note": self.note_retries if via == "api" else None,
             "now": self.clock.now,
@@ -285,7 +282,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
     def _batch_of(self, message: ReceivedMessage) -> TrackedBatch:
         """The batch of a message, to which its item may add."""
         block, _ = parse_item(message.item or "")
-        row = self._row(block.batch_id)
+        row = self._row_of_limit(block.batch_id)
         return TrackedBatch(self, row, lambda: self.sqs, note=self.note_sent, item=message.item)
 
     def ack_later(self, marks: Mark | Group | Iterable[Mark | Group]) -> None:

@@ -23,7 +23,6 @@ from fanin.client.https.transport import (
     Urllib3Transport,
 )
 from fanin.domain import limits
-from fanin.domain.access import Principal
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute, Repeat
 from fanin.errors import (
@@ -185,31 +184,6 @@ def _harm_of_repeating(repeatable: bool | Callable[[], bool]) -> str | None:
     return "it would take effect twice, so find out first, for instance from the batch's status"
 
 
-def keyed(key: str | None, caller: Principal | None = None) -> dict[str, str]:
-    """Headers of a call that takes effect once, under the caller's key or one that is made here.
-
-    Raises:
-        InvalidRequest: a caller is given.
-    """
-    return key_header(uuid.uuid4().hex if key is None else key, caller)
-
-
-def key_header(key: str | None, caller: Principal | None = None) -> dict[str, str]:
-    """Headers with an idempotency key, if there is one.
-
-    Raises:
-        InvalidRequest: a caller is given, or the key is not text of 1 to 256 characters.
-    """
-    if caller is not None:
-        raise InvalidRequest(
-            "over HTTPS the API knows who calls, by signature or token; leave out the caller"
-        )
-    if key is None:
-        return {}
-    limits.text("key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
-    return {IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY.encode(key)}
-
-
 def error_of(response: Response) -> FaninError:
     """Turn a refusal into an error, by its problem type, or by its status if it has no problem type.
 
@@ -223,22 +197,17 @@ def error_of(response: Response) -> FaninError:
     code = str(problem.get("type", "")).rpartition(":")[2]
     after = _seconds(problem.get("retry_after")) or _seconds(response.headers.get("retry-after"))
     known = BY_CODE.get(code)
-    with suppress(ValueError, KeyError, TypeError):
-        if known is ItemHasChild:
+    if known is ItemHasChild:
+        with suppress(ValueError, KeyError, TypeError):
             return ItemHasChild(str(problem["detail"]), child=int(problem["child"]), retry_after=after)
+        known = InvalidRequest
     if known is not None:
-        known = InvalidRequest if known is ItemHasChild else known
         return known(str(problem.get("detail") or problem.get("title") or code), retry_after=after)
-    said = problem.get("message") or problem.get("detail") or response.body[:200].decode(errors="replace")
-    return _by_status(response.status, f"HTTP {response.status}: {said}", after)
-
-
-def _by_status(status: int, said: str, after: int | None) -> FaninError:
-    """The error of a refusal by API Gateway or a proxy, with what to do about it."""
-    error, advice = _BY_STATUS.get(status, (InvalidRequest, ""))
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    error, advice = _BY_STATUS.get(response.status, (InvalidRequest, ""))
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         error = ServiceUnavailable
-    return error(said + advice, retry_after=after)
+    said = problem.get("message") or problem.get("detail") or response.body[:200].decode(errors="replace")
+    return error(f"HTTP {response.status}: {said}{advice}", retry_after=after)
 
 
 def _seconds(value: object) -> int | None:
@@ -266,15 +235,23 @@ class HttpsService:
             name: of its method.
             given: the arguments, by name.
             how: it may be repeated, where the route alone does not tell.
+
+        Raises:
+            InvalidRequest: a caller is given, or the key is not text of 1 to 256 characters.
         """
         route = self._routes[name]
-        key, caller = given.pop("key", None), given.pop("caller", None)
-        headers: dict[str, str] | None = None
-        may_repeat = route.repeat is not Repeat.NEVER
-        if route.repeat is Repeat.KEYED:
-            headers, may_repeat = key_header(key, caller), key is not None
-        elif IDEMPOTENCY_HEADER in route.headers:
-            headers = keyed(key, caller)
+        key = given.pop("key", None)
+        if given.pop("caller", None) is not None:
+            raise InvalidRequest(
+                "over HTTPS the API knows who calls, by signature or token; leave out the caller"
+            )
+        may_repeat = key is not None if route.repeat is Repeat.KEYED else route.repeat is not Repeat.NEVER
+        if key is None and IDEMPOTENCY_HEADER in route.headers and route.repeat is not Repeat.KEYED:
+            key = uuid.uuid4().hex  # takes effect once, however often it is sent
+        headers = {}
+        if key is not None:
+            limits.text("key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
+            headers[IDEMPOTENCY_HEADER] = IDEMPOTENCY_KEY.encode(key)
         asked = cast("Call", route.act).asked(route, given)
         answer = self._api.call(
             route.answer or NOTHING,

@@ -2,13 +2,15 @@
 
 import secrets
 from collections.abc import Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.https.api import HttpsApi, HttpsService
 from fanin.domain.buffer import Work
 from fanin.domain.limits import MAX_WAIT, whole
 from fanin.entry.http.calls import segment
+from fanin.wire.json_types import Json
 from fanin.wire.patterns import TAKEN
 
 POLLS: Final = Backoff(base=0.5, cap=5.0)
@@ -37,17 +39,17 @@ class HttpsBuffers(HttpsService):
         self, name: str, *, most: int = 1, wait: int = MAX_WAIT, visibility_timeout: int | None = None
     ) -> Sequence[Work]:
         whole("wait", wait, 0, MAX_WAIT)
-        ask: dict[str, Any] = {"most": most, "visibility_timeout": visibility_timeout}
+        ask = partial(self.poll, name, most=most, visibility_timeout=visibility_timeout)
         if not wait:
-            return self._take(name, ask | {"wait": wait})
+            return ask()
         waiter, left = secrets.token_hex(8), float(wait)
-        work = self._take(name, ask | {"waiter": waiter, "waits": wait})
+        work = ask(waiter=waiter, waits=wait)
         while not work and left > 0:
             pause = min(left, self._pauses.delay(self._empty.get(name, 0)))
             self._empty[name] = self._empty.get(name, 0) + 1
             self._pauses.sleep(pause)
             left -= pause
-            work = self._take(name, ask | {"waiter": waiter, "waits": 0})
+            work = ask(waiter=waiter)
         if work:
             self._empty.pop(name, None)
         return work
@@ -61,10 +63,7 @@ class HttpsBuffers(HttpsService):
         waiter: str | None = None,
         waits: int = 0,
     ) -> Sequence[Work]:
-        ask = {"most": most, "visibility_timeout": visibility_timeout}
+        ask: Json = {"most": most, "visibility_timeout": visibility_timeout}
         more = {"wait": 0} if waiter is None else {"waiter": waiter, "waits": waits}
-        return self._take(name, ask | more)
-
-    def _take(self, name: str, body: Any) -> Sequence[Work]:
-        work = self._api.call(TAKEN, "POST", f"/buffers/{segment('name', name)}/take", body)
+        work = self._api.call(TAKEN, "POST", f"/buffers/{segment('name', name)}/take", ask | more)
         return list(work)

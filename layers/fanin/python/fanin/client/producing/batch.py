@@ -261,7 +261,7 @@ class TrackedBatch:
         stream = (_weighed(one, None if keys is None else keys(one)) for one in messages)
         resumes = key is not None and self._item is None and keys is None
         done = DoneBefore(self._ledger, self._ledger.status(self.id).batch) if resumes else None
-        blocks = chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES)
+        blocks = chunks(stream, max_items=size, size_of=lambda one: one.size, max_bytes=_BLOCK_BYTES)
         first = 0
         for number, block in enumerate(blocks):
             block_key = uuid.uuid4().hex if key is None else f"{key}{_OURS}{number}"
@@ -388,10 +388,6 @@ def _weighed(sendable: Sendable, key: str | None) -> _Weighed:
     size = size_in_utf8(text)
     limits.sendable("a message", text)
     return _Weighed(replace(message, body=text), size, key)
-
-
-def _weight(weighed: _Weighed) -> int:
-    return weighed.size
 
 
 def _item_key(one: _Weighed) -> ItemKey:
