@@ -15,6 +15,8 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
+from fanin.adapters.aws import LEAN
+from fanin.adapters.forks import closed_in_children
 from fanin.domain import limits
 from fanin.errors import (
     AccessDenied,
@@ -27,10 +29,12 @@ from fanin.errors import (
 )
 
 if TYPE_CHECKING:
+    import boto3
     from mypy_boto3_sqs import SQSClient
 
 logger = logging.getLogger("fanin")
 
+_CONNECTIONS: Final = 32
 MOST_MESSAGES: Final = 10
 """Most messages of one request."""
 _SERVER_FAULT: Final = 500
@@ -39,6 +43,18 @@ _DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "Signa
 _UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 _OF_THE_PROTOCOL: Final = " for this wsdl version"
 """What SQS adds where a queue does not exist, from the time when it spoke SOAP."""
+
+
+def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = None) -> SQSClient:
+    """Make a client for producers and consumers, with enough connections for their threads."""
+    import boto3  # noqa: PLC0415 - takes longer than a whole command that sends nothing to a queue
+    from botocore.config import Config  # noqa: PLC0415
+
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=_CONNECTIONS, **LEAN
+    )
+    client: SQSClient = (session or boto3.Session()).client("sqs", endpoint_url=endpoint_url, config=config)
+    return closed_in_children(client)
 
 
 def refusal_text(code: str, message: str | None) -> str:
