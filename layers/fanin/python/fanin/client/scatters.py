@@ -189,7 +189,7 @@ class ScatterCalls:
             RequestTooLarge: the payload is too large; upload it and send its claim.
         """
         json_text("payload", payload)
-        (receipt,) = self._service.reply([Reply(_item(message), payload, claim, _totals(message, totals))])
+        (receipt,) = self._service.reply([_reply(message, payload, claim, totals)])
         return receipt
 
     def reply_later(
@@ -218,7 +218,7 @@ class ScatterCalls:
             raise InvalidRequest(
                 f"the message names no queue for replies in its attribute {ATTRIBUTE_REPLY_TO}; use reply"
             )
-        body = wire.REPLIES.encode([Reply(_item(message), payload, claim, _totals(message, totals))])
+        body = wire.REPLIES.encode([_reply(message, payload, claim, totals)])
         with queue_errors(queue):
             self._sqs().send_message(QueueUrl=queue, MessageBody=json.dumps(body, separators=(",", ":")))
 
@@ -237,9 +237,11 @@ def _recipient(one: str | Recipient) -> Recipient:
     return Recipient("", one) if isinstance(one, str) else one
 
 
-def _totals(message: ReceivedMessage | str, totals: Mapping[str, int] | None) -> Mapping[str, int]:
+def _reply(
+    message: ReceivedMessage | str, payload: Any, claim: str | None, totals: Mapping[str, int] | None
+) -> Reply:
     before = {} if isinstance(message, str) else message.totals
-    return with_values(before, totals or {})
+    return Reply(_item(message), payload, claim, with_values(before, totals or {}))
 
 
 def _item(message: ReceivedMessage | str) -> str:

@@ -15,18 +15,10 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
+from fanin import errors
 from fanin.adapters.aws import LEAN
 from fanin.adapters.forks import closed_in_children
 from fanin.domain import limits
-from fanin.errors import (
-    AccessDenied,
-    FaninError,
-    InvalidRequest,
-    NotConfigured,
-    RequestTooLarge,
-    ServiceUnavailable,
-    Throttled,
-)
 
 if TYPE_CHECKING:
     import boto3
@@ -88,11 +80,13 @@ def queue_errors(queue_url: str) -> Iterator[None]:
     except ClientError as error:
         raise _translated(error, queue_url) from error
     except (NoCredentialsError, NoRegionError) as error:
-        raise NotConfigured(f"{error}; configure AWS credentials and region to use {queue_url}") from error
+        raise errors.NotConfigured(
+            f"{error}; configure AWS credentials and region to use {queue_url}"
+        ) from error
     except ParamValidationError as error:
-        raise InvalidRequest(str(error)) from error
+        raise errors.InvalidRequest(str(error)) from error
     except BotoCoreError as error:
-        raise ServiceUnavailable(f"no answer from SQS for {queue_url}: {error}") from error
+        raise errors.ServiceUnavailable(f"no answer from SQS for {queue_url}: {error}") from error
 
 
 class PolledQueue:
@@ -144,20 +138,20 @@ class PolledQueue:
             logger.warning("message %s is done but comes again: %s", message_id, failure["Code"])
 
 
-def _translated(error: ClientError, queue_url: str) -> FaninError:
+def _translated(error: ClientError, queue_url: str) -> errors.FaninError:
     code = error.response["Error"]["Code"]
     message = f"{queue_url}: {refusal_text(code, error.response['Error'].get('Message'))}"
     if any(part in code for part in _DENIED):
-        return AccessDenied(f"{message}; check that your credentials may use this queue")
+        return errors.AccessDenied(f"{message}; check that your credentials may use this queue")
     if any(part in code for part in _UNKNOWN_QUEUE):
-        return NotConfigured(f"{message}; check the URL and region of the queue")
+        return errors.NotConfigured(f"{message}; check the URL and region of the queue")
     if "Throttl" in code:
-        return Throttled(message)
+        return errors.Throttled(message)
     if error.response["ResponseMetadata"]["HTTPStatusCode"] >= _SERVER_FAULT:
-        return ServiceUnavailable(message)
+        return errors.ServiceUnavailable(message)
     if _TOO_LONG in code or "must be shorter than" in message:
-        return RequestTooLarge(message)
-    return InvalidRequest(message)
+        return errors.RequestTooLarge(message)
+    return errors.InvalidRequest(message)
 
 
 REQUEST_BYTES: Final = limits.MAX_QUEUE_BYTES
@@ -181,7 +175,7 @@ def check_body(body: str, most_bytes: int) -> None:
     limits.sendable("the message", body)
     size = len(body.encode())
     if size > most_bytes:
-        raise RequestTooLarge(
+        raise errors.RequestTooLarge(
             f"the message has {size} bytes, but a queue takes {most_bytes}; put the content in S3 and send "
             "its key"
         )

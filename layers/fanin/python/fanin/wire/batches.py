@@ -20,7 +20,7 @@ TARGET: Final = request(
     callback_id=t.or_null(t.text(targets.MAX_CALLBACK_ID, least=1)).with_keywords(
         pattern=f"^{targets.CALLBACK_ID}$", description="with type durable_callback"
     ),
-    queue_url=t.or_null(t.text(limits.MAX_CHANNEL, least=1)).described(
+    queue_url=t.or_null(t.CHANNEL).described(
         "with type sqs: URL or ARN of a standard queue with the tag fanin:channel"
     ),
     url=t.or_null(t.text(targets.MAX_URL, least=1)).described("with type webhook: an https URL"),

@@ -70,7 +70,7 @@ ERRORS: Final = answer("FailureErrors", reports.Errors)
 """Failures by error. A page counts the failures of its own part of the batch only: add the pages up."""
 
 
-_QUEUE: Final = t.text(limits.MAX_CHANNEL, least=1).described("URL of the queue")
+_QUEUE: Final = t.CHANNEL.described("URL of the queue")
 
 FINDING: Final = answer("Finding", Finding, evidence=t.OBJECT)
 MISSING_KNOWN: Final = answer("MissingKnown", MissingKnown, range=Inline(MISSING_RANGE))

@@ -175,6 +175,7 @@ EACH_ALONE: Final = "x-each-alone"
 """Keyword of a list whose entries are read one by one, so that a bad one is refused alone."""
 ANYTHING: Final[JsonType[Any]] = JsonType({})
 TEXT: Final = text()
+CHANNEL: Final = text(limits.MAX_CHANNEL, least=1)
 BOOLEAN: Final[JsonType[bool]] = JsonType({"type": "boolean"})
 NATURAL: Final = whole(0)
 OBJECT: Final[JsonType[Mapping[str, Any]]] = JsonType({"type": "object"}, dict)

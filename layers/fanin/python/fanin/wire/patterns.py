@@ -14,14 +14,12 @@ from fanin.wire.marks import VALUES
 from fanin.wire.shapes import Inline, Shape, answer, plain, request, wrapped
 
 _PAYLOAD: Final = t.ANYTHING.described("any JSON value of up to 200 KB")
-_CLAIM: Final = t.text(limits.MAX_CHANNEL, least=1).described("key of a claim")
+_CLAIM: Final = t.CHANNEL.described("key of a claim")
 
 RECIPIENT: Final = request(
     "Recipient",
     scatter.Recipient,
-    channel=t.text(limits.MAX_CHANNEL, least=1).described(
-        "URL or ARN of an SQS queue, or topic/name of a registration"
-    ),
+    channel=t.CHANNEL.described("URL or ARN of an SQS queue, or topic/name of a registration"),
     name=t.text(limits.MAX_USER_KEY).or_else(""),
 )
 SCATTER: Final = request(
@@ -134,11 +132,7 @@ CLAIMS: Final = wrapped("EnvelopeClaims", "claims", t.many(CLAIM))
 DEFINE_BUFFER: Final = plain(
     "DefineBuffer",
     {"limit": t.whole(1, limits.MAX_LIMIT)},
-    {
-        "queue": t.or_null(t.text(limits.MAX_CHANNEL, least=1)).described(
-            "URL or ARN; without one the service makes a queue"
-        )
-    },
+    {"queue": t.or_null(t.CHANNEL).described("URL or ARN; without one the service makes a queue")},
 )
 BUFFER: Final = answer(
     "Buffer",
@@ -203,7 +197,7 @@ ROUTE_NAME: Final = t.text(limits.MAX_ROUTE, least=1).with_keywords(pattern=f"^{
 REGISTER: Final = request(
     "Register",
     directory.Register,
-    channel=t.text(limits.MAX_CHANNEL, least=1).described("URL or ARN of an SQS queue"),
+    channel=t.CHANNEL.described("URL or ARN of an SQS queue"),
     attributes=t.METADATA,
     lease=t.whole(limits.MIN_LEASE, limits.MAX_LEASE),
 )

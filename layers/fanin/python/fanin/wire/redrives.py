@@ -25,7 +25,7 @@ SELECTION: Final = request(
 )
 
 
-_QUEUE: Final = t.or_null(t.text(limits.MAX_CHANNEL, least=1))
+_QUEUE: Final = t.or_null(t.CHANNEL)
 
 REDRIVE: Final = request(
     "Redrive",

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote, urlencode
 
+from fanin import errors
 from fanin.adapters.backoff import Backoff
 from fanin.client.https.transport import (
     HttpsRequest,
@@ -25,19 +26,6 @@ from fanin.client.https.transport import (
 from fanin.domain import limits
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute, Repeat
-from fanin.errors import (
-    BY_CODE,
-    AccessDenied,
-    FaninError,
-    InvalidRequest,
-    ItemHasChild,
-    NotConfigured,
-    OutcomeUnknown,
-    RequestTooLarge,
-    ServiceUnavailable,
-    Throttled,
-    UnsupportedMediaType,
-)
 from fanin.names import API_ROOT, IDEMPOTENCY_HEADER
 from fanin.wire.json_text import compact
 from fanin.wire.json_types import IDEMPOTENCY_KEY, Json
@@ -54,19 +42,19 @@ _FORBIDDEN: Final = (
     " private DNS answers so for every public API: turn its private DNS off, or call the API by a custom"
     " domain name"
 )
-_NO_ROUTE: Final = (NotConfigured, "; there is no such route, so check the URL of the API")
-_BY_STATUS: Final[Mapping[int, tuple[type[FaninError], str]]] = {
-    HTTPStatus.UNAUTHORIZED: (AccessDenied, "; check that your credentials may call this API"),
-    HTTPStatus.FORBIDDEN: (AccessDenied, _FORBIDDEN),
+_NO_ROUTE: Final = (errors.NotConfigured, "; there is no such route, so check the URL of the API")
+_BY_STATUS: Final[Mapping[int, tuple[type[errors.FaninError], str]]] = {
+    HTTPStatus.UNAUTHORIZED: (errors.AccessDenied, "; check that your credentials may call this API"),
+    HTTPStatus.FORBIDDEN: (errors.AccessDenied, _FORBIDDEN),
     HTTPStatus.NOT_FOUND: _NO_ROUTE,
     HTTPStatus.METHOD_NOT_ALLOWED: _NO_ROUTE,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (RequestTooLarge, "; send the request in parts"),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (errors.RequestTooLarge, "; send the request in parts"),
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: (
-        UnsupportedMediaType,
+        errors.UnsupportedMediaType,
         "; the library sends application/json, so look for a proxy that changes headers",
     ),
     HTTPStatus.TOO_MANY_REQUESTS: (
-        Throttled,
+        errors.Throttled,
         "; API Gateway throttles the route, the API or the account, so send fewer requests at a time",
     ),
 }
@@ -100,7 +88,9 @@ class HttpsApi:
         backoff: Backoff | None = None,
     ) -> None:
         if not url.startswith(("https://", "http://")):
-            raise NotConfigured(f"{url!r} is not the URL of an API; take the output ApiUrl of the stack")
+            raise errors.NotConfigured(
+                f"{url!r} is not the URL of an API; take the output ApiUrl of the stack"
+            )
         self._root = url.rstrip("/") + API_ROOT
         self._sign = sign or SigV4()
         self._transport = transport or Urllib3Transport()
@@ -147,11 +137,11 @@ class HttpsApi:
         while True:
             try:
                 return self._once(request, answer)
-            except (ServiceUnavailable, Throttled) as error:
+            except (errors.ServiceUnavailable, errors.Throttled) as error:
                 attempt += 1
-                lost = not isinstance(error, Throttled | NotSent)
+                lost = not isinstance(error, errors.Throttled | NotSent)
                 if lost and (harm := _harm_of_repeating(repeatable)):
-                    raise OutcomeUnknown(
+                    raise errors.OutcomeUnknown(
                         f"{error}; {method} {path} may have taken effect, and was not sent again: {harm}"
                     ) from error
                 if once or attempt >= self._attempts:
@@ -164,8 +154,8 @@ class HttpsApi:
             raise error_of(response)
         try:
             return answer.decode(json.loads(response.body) if response.body else {})
-        except (ValueError, KeyError, TypeError, RecursionError, InvalidRequest) as error:
-            raise ServiceUnavailable(
+        except (ValueError, KeyError, TypeError, RecursionError, errors.InvalidRequest) as error:
+            raise errors.ServiceUnavailable(
                 f"the answer to {request.method} {request.url} is not what this version of fanin expects; "
                 "check that the URL is that of a fanin API, and that both have the same version"
             ) from error
@@ -176,7 +166,7 @@ def _harm_of_repeating(repeatable: bool | Callable[[], bool]) -> str | None:
     try:
         if repeatable() if callable(repeatable) else repeatable:
             return None
-    except FaninError as error:
+    except errors.FaninError as error:
         return (
             f"the service did not say either whether its batches are exact ({error}). A repeat does no harm"
             " to items of exact batches; an estimated batch would count them twice"
@@ -184,7 +174,7 @@ def _harm_of_repeating(repeatable: bool | Callable[[], bool]) -> str | None:
     return "it would take effect twice, so find out first, for instance from the batch's status"
 
 
-def error_of(response: Response) -> FaninError:
+def error_of(response: Response) -> errors.FaninError:
     """Turn a refusal into an error, by its problem type, or by its status if it has no problem type.
 
     API Gateway and proxies refuse in their own words, so the body need not be a problem document.
@@ -196,16 +186,16 @@ def error_of(response: Response) -> FaninError:
     problem: Json = parsed if isinstance(parsed, dict) else {}
     code = str(problem.get("type", "")).rpartition(":")[2]
     after = _seconds(problem.get("retry_after")) or _seconds(response.headers.get("retry-after"))
-    known = BY_CODE.get(code)
-    if known is ItemHasChild:
+    known = errors.BY_CODE.get(code)
+    if known is errors.ItemHasChild:
         with suppress(ValueError, KeyError, TypeError):
-            return ItemHasChild(str(problem["detail"]), child=int(problem["child"]), retry_after=after)
-        known = InvalidRequest
+            return errors.ItemHasChild(str(problem["detail"]), child=int(problem["child"]), retry_after=after)
+        known = errors.InvalidRequest
     if known is not None:
         return known(str(problem.get("detail") or problem.get("title") or code), retry_after=after)
-    error, advice = _BY_STATUS.get(response.status, (InvalidRequest, ""))
+    error, advice = _BY_STATUS.get(response.status, (errors.InvalidRequest, ""))
     if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        error = ServiceUnavailable
+        error = errors.ServiceUnavailable
     said = problem.get("message") or problem.get("detail") or response.body[:200].decode(errors="replace")
     return error(f"HTTP {response.status}: {said}{advice}", retry_after=after)
 
@@ -242,7 +232,7 @@ class HttpsService:
         route = self._routes[name]
         key = given.pop("key", None)
         if given.pop("caller", None) is not None:
-            raise InvalidRequest(
+            raise errors.InvalidRequest(
                 "over HTTPS the API knows who calls, by signature or token; leave out the caller"
             )
         may_repeat = key is not None if route.repeat is Repeat.KEYED else route.repeat is not Repeat.NEVER
