@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("fanin")
 
 _CONNECTIONS: Final = 32
-MOST_MESSAGES: Final = 10
-"""Most messages of one request."""
 _SERVER_FAULT: Final = 500
 _TOO_LONG: Final = "TooLong"
 _DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
@@ -116,7 +114,7 @@ class PolledQueue:
         with queue_errors(self._url):
             answer = self._sqs.receive_message(
                 QueueUrl=self._url,
-                MaxNumberOfMessages=MOST_MESSAGES,
+                MaxNumberOfMessages=limits.MAX_QUEUE_MESSAGES,
                 MessageAttributeNames=["All"],
                 MessageSystemAttributeNames=["All"],
                 **self._options,
@@ -156,9 +154,6 @@ def _translated(error: ClientError, queue_url: str) -> errors.FaninError:
 
 REQUEST_BYTES: Final = limits.MAX_QUEUE_BYTES
 """Most bytes of one message or request that every queue accepts."""
-
-MOST_BYTES: Final = limits.MAX_SQS_BYTES
-"""Most bytes of one message or request that SQS accepts at all."""
 
 
 def check_body(body: str, most_bytes: int) -> None:

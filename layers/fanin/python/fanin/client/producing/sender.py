@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from fanin.adapters.aws import blames_content, error_code
 from fanin.adapters.backoff import Backoff
 from fanin.client.messages import Attribute, Message, attribute_value, size_in_utf8
-from fanin.client.sqs import MOST_BYTES, REQUEST_BYTES, queue_errors, refusal_text
+from fanin.client.sqs import REQUEST_BYTES, queue_errors, refusal_text
 from fanin.domain import ids, limits
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.directory import is_fifo
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 
-_ENTRIES: Final = 10
 _WORKERS: Final = 1_000
 SEND_WAITS: Final = Backoff(base=0.1, cap=20.0)
 """Waits of a sender between attempts, by default: together up to three seconds before it gives up."""
@@ -90,7 +89,7 @@ class Sender:
     def __post_init__(self) -> None:
         limits.text("queue_url", self.queue_url, limits.MAX_CHANNEL, least=1)
         limits.whole("workers", self.workers, 1, _WORKERS)
-        limits.whole("request_bytes", self.request_bytes, 1, MOST_BYTES)
+        limits.whole("request_bytes", self.request_bytes, 1, limits.MAX_SQS_BYTES)
         self._fifo = is_fifo(self.queue_url)
         self._workers = 1 if self._fifo else self.workers
         self._attributes = _attribute_values(self.attributes or {})
@@ -131,7 +130,10 @@ class Sender:
     def _requests(self, block: Iterable[tuple[str, Message]]) -> Iterator[list[SendEntry]]:
         entries = (self._entry(item, message) for item, message in block)
         return chunks(
-            entries, max_items=_ENTRIES, size_of=lambda entry: entry.size, max_bytes=self.request_bytes
+            entries,
+            max_items=limits.MAX_QUEUE_MESSAGES,
+            size_of=lambda entry: entry.size,
+            max_bytes=self.request_bytes,
         )
 
     def _entry(self, item: str, message: Message) -> SendEntry:
