@@ -41,10 +41,9 @@ USER_KEY: Final = t.text(limits.MAX_USER_KEY, least=1)
 
 TOTALS: Final = t.map_of(t.JsonType[int]({"type": "integer"}))
 """Sums of totals by their names."""
+_NAME_OF_TOTAL: Final = t.TEXT.with_keywords(pattern=f"^{NAME}$")
 TOTAL_NAMES: Final = (
-    t.many(t.JsonType[str]({"type": "string", "pattern": f"^{NAME}$"}), MAX_TOTALS)
-    .with_keywords(**{t.INDIVISIBLE: True})
-    .left_out_if_empty()
+    t.many(_NAME_OF_TOTAL, MAX_TOTALS).with_keywords(**{t.INDIVISIBLE: True}).left_out_if_empty()
 )
 """Names of the totals that a batch is opened with."""
 _KEEP: Final = t.one_of(Keep).described(

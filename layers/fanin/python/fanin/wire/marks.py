@@ -143,18 +143,14 @@ def _decode_unsettled(entries: Iterable[t.Json]) -> dict[int, FaninError]:
     return {one["place"]: BY_CODE.get(one["code"], InvalidRequest)(one["detail"]) for one in entries}
 
 
-def _unsettled(description: str) -> t.JsonType[Unsettled]:
-    schema = t.many(UNSETTLED).schema | {"description": description}
-    return t.JsonType[Unsettled](schema, _encode_unsettled, _decode_unsettled)
-
-
+_BY_PLACE: Final = t.JsonType[Unsettled](t.many(UNSETTLED).schema, _encode_unsettled, _decode_unsettled)
 MARKED: Final = answer(
     "Marked",
     Marked,
     receipts=t.many(RECEIPT).called("batches"),
-    refused=_unsettled("marks that will never be taken; do not repeat them"),
-    left=_unsettled("marks for which there was no capacity or no time; repeat them"),
-    unknown=_unsettled("marks that an estimated batch may have counted; do not repeat them"),
+    refused=_BY_PLACE.described("marks that will never be taken; do not repeat them"),
+    left=_BY_PLACE.described("marks for which there was no capacity or no time; repeat them"),
+    unknown=_BY_PLACE.described("marks that an estimated batch may have counted; do not repeat them"),
 )
 """Receipts of the batches, and what is not settled by its place."""
 

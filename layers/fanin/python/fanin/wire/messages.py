@@ -22,14 +22,10 @@ def _encode(attribute: MessageAttribute) -> Json:
 def _decode(body: Json) -> MessageAttribute:
     if body.keys() not in ({"type", "value"}, {"type", "binary"}):
         raise InvalidRequest("an attribute of a message has a type, and a value or a binary")
-    if "binary" in body:
-        return MessageAttribute(body["type"], _bytes(body["binary"]))
-    return MessageAttribute(body["type"], body["value"])
-
-
-def _bytes(text: str) -> bytes:
+    if "value" in body:
+        return MessageAttribute(body["type"], body["value"])
     try:
-        return base64.b64decode(text, validate=True)
+        return MessageAttribute(body["type"], base64.b64decode(body["binary"], validate=True))
     except ValueError as error:
         raise InvalidRequest(
             f"the value of a binary attribute is not base64 ({error}); write its bytes as base64"

@@ -117,9 +117,7 @@ class Sender:
             running: deque[Future[tuple[int, dict[str, str]]]] = deque()
             for request in requests:
                 running.append(pool.submit(self._request, request))
-                if (
-                    len(running) > self._workers
-                ):  # one more than can run, so that no worker waits for its next
+                if len(running) > self._workers:  # one more than can run, so that no worker waits
                     yield running.popleft().result()
             yield from (future.result() for future in running)
 
