@@ -1,15 +1,13 @@
 """Scatter-gather: the calls that ``tracker.scatters`` has."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from fanin.app.api import Scatters
 from fanin.client.conversions import Duration, seconds, targets
 from fanin.client.messages import ReceivedMessage
-from fanin.client.sqs import queue_errors
+from fanin.client.sqs import SQSClient, queue_errors
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.paging import pages
@@ -32,9 +30,6 @@ from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO
 from fanin.wire import patterns as wire
 from fanin.wire.json_text import json_text
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 To: TypeAlias = "str | Iterable[str | Recipient]"
 """Whom to send to: a topic of the directory, or recipients.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -22,7 +22,11 @@ from fanin.domain import limits
 
 if TYPE_CHECKING:
     import boto3
-    from mypy_boto3_sqs import SQSClient
+    import mypy_boto3_sqs
+
+    SQSClient: TypeAlias = mypy_boto3_sqs.SQSClient
+else:
+    SQSClient = Any  # the stubs are for checkers alone
 
 logger = logging.getLogger("fanin")
 

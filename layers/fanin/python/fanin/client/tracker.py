@@ -24,7 +24,7 @@ from fanin.client.ledger import LedgerCalls
 from fanin.client.marking import each, error_of
 from fanin.client.producing.batch import TrackedBatch
 from fanin.client.reading import WaitingClock
-from fanin.client.sqs import sqs_client
+from fanin.client.sqs import SQSClient, sqs_client
 from fanin.domain import limits
 from fanin.domain.access import checked_name
 from fanin.domain.batch import CloseWhen
@@ -37,7 +37,6 @@ from fanin.names import ENV_ACK_QUEUE_URL, ENV_API_URL, ENV_BATCHES_TABLE, ENV_P
 
 if TYPE_CHECKING:
     import boto3
-    from mypy_boto3_sqs import SQSClient
 
     from fanin.client.buffers import Producer, Taker
     from fanin.client.consuming.acknowledging import Acknowledger

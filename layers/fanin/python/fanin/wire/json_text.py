@@ -8,7 +8,6 @@ and the event bus count bytes, so what goes there is written without ASCII escap
 import json
 import math
 import re
-from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from fanin.errors import InvalidRequest
@@ -62,16 +61,14 @@ def _check_depth(value: Any) -> None:
     for _ in range(MAX_DEPTH):
         if not level:
             return
-        level = [
-            child
-            for parent in level
-            for child in _nested(parent.values() if isinstance(parent, dict) else parent)
-        ]
+        level = [child for parent in level for child in _nested(parent)]
     if level:
         raise _not_json(_TOO_DEEP)
 
 
-def _nested(values: Iterable[Any]) -> list[Any]:
+def _nested(parent: dict[str, Any] | list[Any]) -> list[Any]:
+    """The objects and arrays that are right within one."""
+    values = parent.values() if isinstance(parent, dict) else parent
     return [value for value in values if isinstance(value, dict | list)]
 
 

@@ -1,25 +1,20 @@
 """Consumers: a Lambda handler, and one that polls a queue in any process and guarantees the same."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial, update_wrapper
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import Any, Final, Unpack
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.consuming.window import Handling, MessageHandler, MessageWindow, check_handler
 from fanin.client.messages import sqs_records
-from fanin.client.sqs import PolledQueue
+from fanin.client.sqs import PolledQueue, SQSClient
 from fanin.domain.directory import is_fifo
 from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import NotConfigured, ServiceUnavailable, Throttled
 from fanin.names import CONSUMERS, METRIC_SKIPPED, METRICS_NAMESPACE
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 logger = logging.getLogger("fanin")
 

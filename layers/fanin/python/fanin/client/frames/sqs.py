@@ -1,27 +1,21 @@
 """Frames over SQS: sending envelopes, receiving them, and the messages to their sender."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fanin.adapters.aws import blames_content
 from fanin.app.bisect import bisect
 from fanin.client.frames.envelopes import Codec, Envelope, JsonCodec, Notice
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver
 from fanin.client.messages import sqs_records
-from fanin.client.sqs import REQUEST_BYTES, PolledQueue, check_body, queue_errors, refusal_text
+from fanin.client.sqs import REQUEST_BYTES, PolledQueue, SQSClient, check_body, queue_errors, refusal_text
 from fanin.domain import limits
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT
 from fanin.domain.limits import MAX_QUEUE_MESSAGES, chunks
 from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import EnvelopesRefused, InvalidRequest, RequestTooLarge, Throttled
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-
 
 logger = logging.getLogger("fanin")
 

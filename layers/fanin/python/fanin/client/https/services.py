@@ -1,7 +1,5 @@
 """All of fanin over HTTPS."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Sequence

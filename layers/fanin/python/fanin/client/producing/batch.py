@@ -1,13 +1,11 @@
 """A batch as its producer uses it: add items, send their messages, close."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from typing import Any, Final, NamedTuple, overload
 
 from fanin import errors
 from fanin.adapters.backoff import Backoff
@@ -16,7 +14,7 @@ from fanin.client.ledger import LedgerCalls
 from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
 from fanin.client.producing.resuming import DoneBefore, Stop
 from fanin.client.producing.sender import SEND_WAITS, NoteSent, Sender, SentNotes
-from fanin.client.sqs import REQUEST_BYTES
+from fanin.client.sqs import REQUEST_BYTES, SQSClient
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, CloseWhen, State
 from fanin.domain.failures import KeptMessage
@@ -25,9 +23,6 @@ from fanin.domain.limits import chunks
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Progress
 from fanin.domain.tree import runs
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 logger = logging.getLogger("fanin")
 

@@ -1,19 +1,17 @@
 """Sending messages to a queue: ten in a request, several requests at a time, repeating only what failed."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import blames_content, error_code
 from fanin.adapters.backoff import Backoff
 from fanin.client.messages import Attribute, Message, attribute_value, size_in_utf8
-from fanin.client.sqs import REQUEST_BYTES, queue_errors, refusal_text
+from fanin.client.sqs import REQUEST_BYTES, SQSClient, queue_errors, refusal_text
 from fanin.domain import ids, limits
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.directory import is_fifo
@@ -23,10 +21,6 @@ from fanin.domain.tree import runs
 from fanin.entry.kept_messages import kept_message
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ADDRESSING, ITEM_ATTRIBUTE
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-
 
 _WORKERS: Final = 1_000
 SEND_WAITS: Final = Backoff(base=0.1, cap=20.0)
