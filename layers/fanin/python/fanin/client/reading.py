@@ -1,10 +1,8 @@
 """The calls that read batches, for people: they follow pages, and wait for the end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.system import SystemClock
@@ -16,6 +14,7 @@ from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import parse_item
 from fanin.domain.limits import MAX_PAGE
 from fanin.domain.paging import pages
+from fanin.domain.picture import Picture
 from fanin.domain.reports import (
     BatchCounts,
     Batches,
@@ -30,9 +29,6 @@ from fanin.domain.reports import (
     by_error,
 )
 from fanin.domain.targets import TargetReport
-
-if TYPE_CHECKING:
-    from fanin.domain.picture import Picture
 
 POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 

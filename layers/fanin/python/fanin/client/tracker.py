@@ -14,14 +14,18 @@ from botocore.credentials import Credentials
 from fanin.adapters.system import SystemRandom
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
 from fanin.client import local_stack
+from fanin.client.buffers import ROOM_WAITS, Producer, Taker
+from fanin.client.consuming.acknowledging import Acknowledger, LedgerAcknowledger, QueueAcknowledger
 from fanin.client.conversions import BatchOptions, member
 from fanin.client.diagnostics import DiagnosticCalls
+from fanin.client.ended_batches import SkipEnded, Skipping
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Identity, Sign, SigV4, Urllib3Transport
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
 from fanin.client.marking import each, error_of
+from fanin.client.messages import ReceivedMessage
 from fanin.client.producing.batch import TrackedBatch
 from fanin.client.reading import WaitingClock
 from fanin.client.sqs import SQSClient, sqs_client
@@ -38,12 +42,8 @@ from fanin.names import ENV_ACK_QUEUE_URL, ENV_API_URL, ENV_BATCHES_TABLE, ENV_P
 if TYPE_CHECKING:
     import boto3
 
-    from fanin.client.buffers import Producer, Taker
-    from fanin.client.consuming.acknowledging import Acknowledger
     from fanin.client.consuming.consumer import Consumer, SqsHandler
     from fanin.client.consuming.window import Handling, MessageHandler
-    from fanin.client.ended_batches import SkipEnded
-    from fanin.client.messages import ReceivedMessage
     from fanin.client.scatters import ScatterCalls
 
 _LOCAL_READ_TIMEOUT: Final = 120.0
@@ -245,8 +245,6 @@ class Tracker(LedgerCalls, DiagnosticCalls):
 
     def producer(self, buffer: str) -> Producer:
         """Make a producer that puts work into a buffer, and waits while it is full; see ``Producer``."""
-        from fanin.client.buffers import ROOM_WAITS, Producer  # noqa: PLC0415
-
         backoff = replace(ROOM_WAITS, sleep=self.clock.sleep)
         return Producer(self.services.buffers, buffer, backoff=backoff, now=self.clock.monotonic)
 
@@ -254,8 +252,6 @@ class Tracker(LedgerCalls, DiagnosticCalls):
         self, buffer: str, *, most: int = 10, wait: int = 20, visibility_timeout: int | None = None
     ) -> Taker:
         """Make a taker that takes work out of a buffer; see ``Taker``."""
-        from fanin.client.buffers import Taker  # noqa: PLC0415
-
         return Taker(self.buffers, buffer, most=most, wait=wait, visibility_timeout=visibility_timeout)
 
     @contextmanager
@@ -387,8 +383,6 @@ class Tracker(LedgerCalls, DiagnosticCalls):
         results: bool = False,
     ) -> Handling:
         """How consumers of this tracker handle messages."""
-        from fanin.client.ended_batches import Skipping  # noqa: PLC0415
-
         return {
             "keep": member(Keep, keep),
             "results": limits.flag("results", results),
@@ -437,8 +431,6 @@ class Tracker(LedgerCalls, DiagnosticCalls):
         Raises:
             NotConfigured: ``via="queue"``, and the ack queue is not known.
         """
-        from fanin.client.consuming.acknowledging import LedgerAcknowledger, QueueAcknowledger  # noqa: PLC0415
-
         if via not in ("api", "queue"):
             raise InvalidRequest(f'via must be "api" or "queue", not {limits.shown(via)}')
         if via == "api":
