@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import griffe
 
+from fanin import errors
+
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _WIDTH: Final = 100
 """Characters of a line of a signature."""
@@ -426,11 +428,14 @@ def _constants(one: Any) -> list[str]:
     """The values of a class itself: of an enumeration, the code of an error."""
     if "dataclass" in one.labels:
         return []
-    return [
-        f"    {name} = {member.value}"
+    own = vars(getattr(errors, one.name)) if one.path.startswith("fanin.errors.") else {}
+    values = {name: repr(own[name]) for name in ("code", "status", "retryable") if name in own}
+    values |= {
+        name: str(member.value)
         for name, member in one.members.items()
         if member.is_attribute and "class-attribute" in member.labels and not name.startswith("_")
-    ]
+    }
+    return [f"    {name} = {value}" for name, value in values.items()]
 
 
 def _wrapped(name: str, parameters: Any, returned: str, before: str) -> list[str]:

@@ -11,10 +11,10 @@ import boto3
 import pytest
 
 from fanin import names
-from fanin.client import connecting
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import SigV4, Urllib3Transport
+from fanin.client.sqs import sqs_client
 from fanin.client.tracker import Tracker
 from fanin.local import CHECKOUT, INPUTS, App, Stack, emulator
 from fanin.local.locks import exclusive
@@ -82,7 +82,7 @@ def new_tracker(stack: Stack, caller: boto3.Session, local_environment: None) ->
     Their timeout is long: in a burst of first calls, calls wait for Lambda processes to start.
     """
 
-    sqs = cache(lambda: connecting.sqs_client(caller))
+    sqs = cache(lambda: sqs_client(caller))
 
     def make() -> Tracker:
         api = HttpsApi(stack.api_url, sign=SigV4(caller), transport=Urllib3Transport(read_timeout=120))

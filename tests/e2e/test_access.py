@@ -13,10 +13,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fanin import Tracker
-from fanin.client import connecting
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import SigV4, Urllib3Transport
+from fanin.client.sqs import sqs_client
 from fanin.domain.access import AccessGroup
 from fanin.errors import AccessDenied
 from fanin_cdk.route_paths import paths_of
@@ -67,7 +67,7 @@ def tracker_of(stack, local_environment) -> Callable[[boto3.Session], Tracker]:
     def make(session: boto3.Session) -> Tracker:
         sign = SigV4(session, stack.region)
         api = HttpsApi(stack.api_url, sign=sign, transport=Urllib3Transport(read_timeout=120))
-        return Tracker(HttpsServices(api), lambda: connecting.sqs_client(session), stack.ack_queue_url)
+        return Tracker(HttpsServices(api), lambda: sqs_client(session), stack.ack_queue_url)
 
     return make
 

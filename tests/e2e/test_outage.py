@@ -4,10 +4,10 @@ import boto3
 import pytest
 
 from fanin import ReceivedMessage, Tracker
-from fanin.client import connecting
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import HttpsRequest, Response, SigV4, Urllib3Transport
+from fanin.client.sqs import sqs_client
 from fanin.local import Stack
 
 DOWN = Response(503, {}, b'{"message": "Service Unavailable"}')
@@ -33,7 +33,7 @@ def gateway() -> Gateway:
 def behind(stack: Stack, caller: boto3.Session, gateway: Gateway, local_environment: None) -> Tracker:
     """A tracker of another process than the producer's, which has never heard of the batch."""
     api = HttpsApi(stack.api_url, sign=SigV4(caller), transport=gateway)
-    return Tracker(HttpsServices(api), lambda: connecting.sqs_client(caller), stack.ack_queue_url)
+    return Tracker(HttpsServices(api), lambda: sqs_client(caller), stack.ack_queue_url)
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["a batch it has asked for", "a batch it has not"])

@@ -183,7 +183,8 @@ class FrameWorld:
 
     def held(self) -> list[tuple[int | None, int | None, bytes]]:
         """The sender's buffer: frame, place, payload."""
-        return self.store._database.execute("SELECT frame, place, payload FROM envelopes").fetchall()
+        held = "SELECT frame, place, payload FROM envelopes WHERE frame IS NOT -1"
+        return self.store._database.execute(held).fetchall()
 
     def given_up(self, frame: int) -> bool:
         """Whether what is missing of a frame may be delivered anew."""

@@ -104,7 +104,7 @@ def test_help_loads_neither_boto3_nor_rich_nor_powertools():
 
 
 UNNEEDED = ("pydantic", "rich", "boto3", "s3transfer", "botocore.session", "botocore.client", "uvicorn")
-UNNEEDED += ("starlette", "fanin.app.services", "fanin.client.consuming.handler", "fanin.cli.batches")
+UNNEEDED += ("starlette", "fanin.app.services", "fanin.client.consuming.consumer", "fanin.cli.batches")
 
 
 @pytest.mark.parametrize("command", ["status", "failures"])

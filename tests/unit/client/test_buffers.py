@@ -75,7 +75,7 @@ def test_a_producer_with_a_timeout_tries_once_more_when_it_is_over(buffers):
 
 def test_a_producer_of_a_tracker_waits_longer_and_longer_up_to_ten_seconds(memory, monkeypatch):
     # Given a full buffer, out of which something is taken at the seventh wait
-    monkeypatch.setattr("fanin.client.buffers.ROOM_WAITS", replace(ROOM_WAITS, fraction=lambda: 1.0))
+    monkeypatch.setattr("fanin.client.tracker.ROOM_WAITS", replace(ROOM_WAITS, fraction=lambda: 1.0))
     waits: list[float] = []
 
     class Clock(SystemClock):

@@ -10,7 +10,7 @@ from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.services import HttpsLedger
 from fanin.entry.settings import Settings
 from fanin.errors import InvalidRequest, NotConfigured
 from tests.unit.local_stacks import STACK

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fanin.client.redrives import RedriveCalls
+from fanin.client.diagnostics import DiagnosticCalls
 from fanin.domain.redrives import Redrive, RedriveState, Redriving, Redrivings
 from fanin.errors import Throttled
 
@@ -45,8 +45,8 @@ class Time:
         self.at += seconds
 
 
-def calls(service: Service, time: Time) -> RedriveCalls:
-    found = RedriveCalls()
+def calls(service: Service, time: Time) -> DiagnosticCalls:
+    found = DiagnosticCalls()
     found.services = SimpleNamespace(redrives=service)
     found.clock = time
     return found

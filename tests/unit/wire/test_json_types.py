@@ -29,13 +29,12 @@ from fanin.wire.json_types import (
     decode_time,
     encode_time,
     many,
+    map_of,
     number,
     one_of,
     or_null,
-    string_map,
     text,
     whole,
-    whole_map,
 )
 from fanin.wire.shapes import plain
 
@@ -87,14 +86,14 @@ def test_a_changed_type_leaves_the_first_as_it_was():
 
 
 def test_a_map_of_strings_has_values_of_its_type():
-    kind = string_map(text(3)).with_keywords(maxProperties=2)
+    kind = map_of(text(3), maxProperties=2)
     assert kind.schema["additionalProperties"] == {"type": "string", "maxLength": 3}
     assert kind.schema["maxProperties"] == 2
 
 
 KINDS: Mapping[str, JsonType[object]] = {
     "metadata": METADATA,
-    "sums": whole_map(-2, 3, names="[a-z]+"),
+    "sums": map_of(whole(-2, 3), propertyNames={"pattern": "^[a-z]+$"}),
     "share": number(0.5, 1),
     "key": IDEMPOTENCY_KEY,
     "batch": BATCH_ID,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fanin.wire.json_types import NATURAL, TEXT, many, or_null, string_map, text, whole
+from fanin.wire.json_types import NATURAL, TEXT, many, map_of, or_null, text, whole
 from fanin.wire.shapes import SHAPES, Inline, answer, plain, request, wrapped
 
 
@@ -25,7 +25,7 @@ WISH = request(
     name=text(5),
     note=or_null(TEXT),
     tags=many(TEXT, 2).left_out_if_empty(),
-    labels=string_map(),
+    labels=map_of(TEXT),
 )
 
 
@@ -40,7 +40,7 @@ class Row:
         return 2 * self.number
 
 
-ROW = answer("Row", Row, without={"secret": ""}, number=NATURAL, double=NATURAL, left=or_null(TEXT))
+ROW = answer("Row", Row, "number double left", without={"secret": ""})
 
 
 class TestRequest:
@@ -92,7 +92,7 @@ class TestAnswer:
             row: Row | None
             more: Sequence[Row]
 
-        shape = answer("Pair", Pair, row=or_null(ROW), more=many(ROW))
+        shape = answer("Pair", Pair)
         row = {"$ref": "#/components/schemas/Row"}
         assert shape.definition["properties"]["row"] == {"anyOf": [row, {"type": "null"}]}
         assert shape.definition["properties"]["more"]["items"] == row

@@ -37,17 +37,22 @@
     │   └── MaxItemsReached     the batch has as many items as it takes
     └── LocalStackFailed        the local stack could not be started or deployed
 
-Each class carries a stable ``code`` (the last part of the problem's ``type``), and ``retryable``:
-whether the same call may succeed later. Messages say what to do.
+Each class carries a stable ``code`` (its name in kebab-case, the last part of the problem's ``type``), and
+``retryable``: whether the same call may succeed later. Messages say what to do.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from fanin.domain.marks import Mark, Receipt
+
+
+STATUS: Final[dict[type[FaninError], int]] = {}
+"""The status of each error that reaches callers; others are a 500, without their message."""
 
 
 class FaninError(Exception):
@@ -65,31 +70,31 @@ class FaninError(Exception):
     status: ClassVar[int | None] = None
     retryable: bool = False
 
+    def __init_subclass__(cls, *, status: int | None = None, retryable: bool = False) -> None:
+        super().__init_subclass__()
+        if cls.__module__ == __name__:  # errors of other modules have the code of their base
+            cls.code = re.sub(r"\B(?=[A-Z])", "-", cls.__name__).lower()
+        if status is not None:
+            cls.status = STATUS[cls] = status
+        if retryable:
+            cls.retryable = True
+
     def __init__(self, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
 
 
-class InvalidRequest(FaninError):
-    code = "invalid-request"
-    status = 400
+class InvalidRequest(FaninError, status=400): ...
 
 
-class InvalidItemId(InvalidRequest):
-    code = "invalid-item-id"
-    status = 400
+class InvalidItemId(InvalidRequest, status=400): ...
 
 
-class RequestTooLarge(InvalidRequest):
-    code = "request-too-large"
-    status = 413
+class RequestTooLarge(InvalidRequest, status=413): ...
 
 
-class UnsupportedMediaType(InvalidRequest):
+class UnsupportedMediaType(InvalidRequest, status=415):
     """The body of a request is said to be something else than JSON."""
-
-    code = "unsupported-media-type"
-    status = 415
 
 
 class EnvelopesRefused(InvalidRequest):
@@ -99,41 +104,30 @@ class EnvelopesRefused(InvalidRequest):
         reasons: index of the envelope in its frame → why it can never be sent.
     """
 
-    code = "envelopes-refused"
-
     def __init__(self, message: str, *, reasons: Mapping[int, str]) -> None:
         super().__init__(message)
         self.reasons = dict(reasons)
 
 
-class IdempotencyKeyReused(InvalidRequest):
-    code = "idempotency-key-reused"
-    status = 409
+class IdempotencyKeyReused(InvalidRequest, status=409): ...
 
 
-class ItemHasChild(InvalidRequest):
+class ItemHasChild(InvalidRequest, status=409):
     """The parent item has a child batch already.
 
     Attributes:
         child: id of that batch.
     """
 
-    code = "item-has-child"
-    status = 409
-
     def __init__(self, message: str, *, child: int, retry_after: int | None = None) -> None:
         super().__init__(message, retry_after=retry_after)
         self.child = child
 
 
-class BatchNotFound(FaninError):
-    code = "batch-not-found"
-    status = 404
+class BatchNotFound(FaninError, status=404): ...
 
 
-class BatchGone(FaninError):
-    code = "batch-gone"
-    status = 410
+class BatchGone(FaninError, status=410): ...
 
 
 GONE: Final = (BatchNotFound, BatchGone)
@@ -142,27 +136,19 @@ REFUSALS: Final = (InvalidRequest, *GONE)
 """Errors that blame the content of a call: an id is malformed or forged, or its batch does not exist."""
 
 
-class FailureNotFound(FaninError):
-    code = "failure-not-found"
-    status = 404
+class FailureNotFound(FaninError, status=404): ...
 
 
-class KeyNotFound(FaninError):
-    code = "key-not-found"
-    status = 404
+class KeyNotFound(FaninError, status=404): ...
 
 
-class BufferNotFound(FaninError):
-    code = "buffer-not-found"
-    status = 404
+class BufferNotFound(FaninError, status=404): ...
 
 
-class BatchClosed(FaninError):
-    code = "batch-closed"
-    status = 409
+class BatchClosed(FaninError, status=409): ...
 
 
-class ItemDone(FaninError):
+class ItemDone(FaninError, status=409):
     """An item that is done adds nothing more to its batch.
 
     An earlier delivery of its message has added all. A consumer that lets this error of
@@ -172,50 +158,31 @@ class ItemDone(FaninError):
         item: the item of the message in hand; None if the error is not of ``message.add_items``.
     """
 
-    code = "item-done"
-    status = 409
     item: str | None = None
 
 
-class ChannelRefused(FaninError):
-    code = "channel-refused"
-    status = 400
+class ChannelRefused(FaninError, status=400): ...
 
 
-class NotRegistered(FaninError):
-    code = "not-registered"
-    status = 404
+class NotRegistered(FaninError, status=404): ...
 
 
-class RouteNotFound(FaninError):
-    code = "route-not-found"
-    status = 404
+class RouteNotFound(FaninError, status=404): ...
 
 
-class JobRunNotFound(FaninError):
-    code = "job-run-not-found"
+class JobRunNotFound(FaninError): ...
 
 
-class CorrelationIdAlive(FaninError):
-    code = "correlation-id-alive"
-    status = 409
+class CorrelationIdAlive(FaninError, status=409): ...
 
 
-class LimitReached(FaninError):
-    code = "limit-reached"
-    status = 429
-    retryable = True
+class LimitReached(FaninError, status=429, retryable=True): ...
 
 
-class BufferFull(FaninError):
-    code = "buffer-full"
-    retryable = True
+class BufferFull(FaninError, retryable=True): ...
 
 
-class Throttled(FaninError):
-    code = "throttled"
-    status = 503
-    retryable = True
+class Throttled(FaninError, status=503, retryable=True): ...
 
 
 class PartlyMarked(FaninError):
@@ -229,8 +196,6 @@ class PartlyMarked(FaninError):
         unknown: marks that an estimated batch may have counted, each with its error: do not repeat them.
         retryable: whether all marks are left, so that the call may be repeated as it was.
     """
-
-    code = "partly-marked"
 
     def __init__(
         self,
@@ -250,39 +215,27 @@ class PartlyMarked(FaninError):
         self.retryable = not others and all(error.retryable for _, error in self.left)
 
 
-class AccessDenied(FaninError):
-    code = "access-denied"
-    status = 403
+class AccessDenied(FaninError, status=403): ...
 
 
-class ServiceUnavailable(FaninError):
-    code = "service-unavailable"
-    status = 503
-    retryable = True
+class ServiceUnavailable(FaninError, status=503, retryable=True): ...
 
 
-class OutcomeUnknown(FaninError):
+class OutcomeUnknown(FaninError, status=409):  # clients repeat a 5xx by themselves
     """The answer to a call was lost, and a repeat would take effect again, as that of a count does.
 
     Nobody has repeated it. Find out whether it took effect, or accept that it may take effect twice.
     """
 
-    code = "outcome-unknown"
-    status = 409  # clients repeat a 5xx by themselves
+
+class NotConfigured(FaninError): ...
 
 
-class NotConfigured(FaninError):
-    code = "not-configured"
-
-
-class Unreachable(FaninError):
-    code = "unreachable"
+class Unreachable(FaninError): ...
 
 
 class TargetRefused(FaninError):
     """A target of a batch will never take what it is told, however often it is repeated."""
-
-    code = "target-refused"
 
 
 class SendFailed(FaninError):
@@ -294,8 +247,6 @@ class SendFailed(FaninError):
         unsent: messages that were read and have no item, because the refused ones keep the batch full.
             Whatever came after them was not read.
     """
-
-    code = "send-failed"
 
     def __init__(
         self, message: str, *, items: Mapping[str, str], sent: int = 0, unsent: Sequence[object] = ()
@@ -309,8 +260,6 @@ class SendFailed(FaninError):
 class ExportDamaged(FaninError):
     """An export that a job reads is unfinished, has another format, or has lost rows."""
 
-    code = "export-damaged"
-
 
 class TooManyRejects(FaninError):
     """Too many rows of a dataset cannot be used, so a job has done nothing with the others either.
@@ -319,8 +268,6 @@ class TooManyRejects(FaninError):
         rejects: reason → rows that are left out.
         rows: all rows of the dataset.
     """
-
-    code = "too-many-rejects"
 
     def __init__(self, message: str, *, rejects: Mapping[str, int], rows: int) -> None:
         super().__init__(message)
@@ -333,34 +280,22 @@ class ItemFailed(FaninError):
     The text of the error becomes the reason that the batch lists.
     """
 
-    code = "item-failed"
-
     @property
     def reason(self) -> str:
         """The text of the error, with what cannot be sent (half a surrogate pair) replaced by ``?``."""
         return str(self).encode(errors="replace").decode()
 
 
-class MaxItemsReached(ItemFailed):
+class MaxItemsReached(ItemFailed, status=409):
     """The batch has as many items as it takes, so nothing was added.
 
     In a handler that lets this error pass it fails the item: no repeat would help.
     """
 
-    code = "max-items-reached"
-    status = 409
 
-
-class LocalStackFailed(FaninError):
-    code = "local-stack-failed"
+class LocalStackFailed(FaninError): ...
 
 
 INTERNAL_ERROR: Final = "internal-error"
 """Code of the problem that stands for every error of the service's own."""
-STATUS: Final[dict[type[FaninError], int]] = {
-    error: error.status
-    for error in list(globals().values())
-    if isinstance(error, type) and issubclass(error, FaninError) and "status" in vars(error) and error.status
-}
-"""The status of each error that reaches callers; others are a 500, without their message."""
 BY_CODE: Final = {error.code: error for error in STATUS}

@@ -26,9 +26,7 @@ ENV_SCHEDULE_ROLE_ARN: Final = "FANIN_SCHEDULE_ROLE_ARN"
 ENV_TIMER_ARN: Final = "FANIN_TIMER_ARN"
 ENV_TIMER_DLQ_ARN: Final = "FANIN_TIMER_DLQ_ARN"
 ENV_ROUTER_ARN: Final = "FANIN_ROUTER_ARN"
-ENV_UNROUTED_QUEUE_URL: Final = (
-    "FANIN_UNROUTED_QUEUE_URL"  # empty: events that match no route are only counted
-)
+ENV_UNROUTED_QUEUE_URL: Final = "FANIN_UNROUTED_QUEUE_URL"  # empty: events without a route are only counted
 ENV_OPEN_IDLE_TTL: Final = "FANIN_OPEN_IDLE_TTL"  # seconds
 ENV_CLOSED_IDLE_TTL: Final = "FANIN_CLOSED_IDLE_TTL"  # seconds
 ENV_BUFFER_PREFIX: Final = "FANIN_BUFFER_PREFIX"  # of the names of queues that are created for buffers

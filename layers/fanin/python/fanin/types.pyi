@@ -1,7 +1,7 @@
 from fanin.client.buffers import Producer as Producer
 from fanin.client.buffers import Taker as Taker
 from fanin.client.consuming.consumer import Consumer as Consumer
-from fanin.client.consuming.handler import SqsHandler as SqsHandler
+from fanin.client.consuming.consumer import SqsHandler as SqsHandler
 from fanin.client.consuming.window import Handling as Handling
 from fanin.client.conversions import BatchOptions as BatchOptions
 from fanin.client.frames.envelopes import Envelope as Envelope

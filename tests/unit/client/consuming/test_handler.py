@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fanin import ItemFailed, Tracker
-from fanin.client.consuming import handler
+from fanin.client.consuming import consumer
 from fanin.domain.batch import State
 from fanin.errors import InvalidRequest, NotConfigured
 from fanin.testing import InMemoryService
@@ -133,7 +133,7 @@ def test_the_function_keeps_its_name_and_can_be_tested_alone(tracker):
 
 
 def test_without_powertools_it_says_what_to_install(tracker, monkeypatch):
-    monkeypatch.setattr(handler, "find_spec", lambda name: None)
+    monkeypatch.setattr(consumer, "find_spec", lambda name: None)
     with pytest.raises(NotConfigured, match=r"fanin\[lambda\]"):
         tracker.sqs_handler(lambda message: None)
 

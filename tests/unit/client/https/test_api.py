@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from fanin.app.api import Ledger
-from fanin.client.https.api import NOTHING, HttpsApi, error_of, key_header, keyed
+from fanin.client.https.api import NOTHING, HttpsApi, error_of
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import NotSent, Response, unsigned
 from fanin.domain.access import Principal
+from fanin.domain.batch import OpenBatch
 from fanin.domain.marks import Marked
 from fanin.errors import (
     STATUS,
@@ -237,7 +238,6 @@ class TestRefusals:
         assert error_of(Response(503, headers, json.dumps(body).encode())).retry_after == seconds
 
 
-def test_over_https_nobody_says_who_calls():
-    for headers in (keyed, key_header):
-        with pytest.raises(InvalidRequest, match="the API knows who calls"):
-            headers("run-7", Principal("ada"))
+def test_over_https_nobody_says_who_calls(over_https):
+    with pytest.raises(InvalidRequest, match="the API knows who calls"):
+        over_https.ledger.open(OpenBatch(), key="run-7", caller=Principal("ada"))

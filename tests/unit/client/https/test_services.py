@@ -9,8 +9,7 @@ import pytest
 from fanin import names
 from fanin.app import api
 from fanin.client.https.api import HttpsApi
-from fanin.client.https.buffers import HttpsBuffers
-from fanin.client.https.services import HttpsServices
+from fanin.client.https.services import HttpsBuffers, HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.domain.batch import ChangeLimits, OnFailure, OpenBatch, State
 from fanin.domain.claim_checks import ClaimCheckRequest

@@ -11,7 +11,6 @@ import pytest
 import urllib3
 from botocore.credentials import Credentials
 
-from fanin.client.connecting import sqs_client
 from fanin.client.https.transport import (
     Bearer,
     HttpsRequest,
@@ -21,6 +20,7 @@ from fanin.client.https.transport import (
     Urllib3Transport,
     unsigned,
 )
+from fanin.client.sqs import sqs_client
 from fanin.errors import NotConfigured, ServiceUnavailable
 from tests.unit.client.https.conftest import URL
 

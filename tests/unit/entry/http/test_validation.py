@@ -28,11 +28,11 @@ from fanin.wire.json_types import (
     UUID,
     JsonType,
     many,
+    map_of,
     one_of,
     or_null,
     text,
     whole,
-    whole_map,
 )
 from fanin.wire.marks import MARKS
 from fanin.wire.patterns import SCATTER
@@ -207,7 +207,7 @@ def test_what_came_makes_no_long_answer(name, value):
 
 
 def test_names_that_are_not_of_their_pattern_are_shown_with_it():
-    kind = whole_map(0, 9, names="[a-z]+")
+    kind = map_of(whole(0, 9), propertyNames={"pattern": "^[a-z]+$"})
     assert refusal({"it": kind}, {"it": {"rows": 1, "Rows": 2}}) == (
         "/it must have names that match ^[a-z]+$, not name 'Rows'"
     )

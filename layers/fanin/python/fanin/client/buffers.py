@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Buffers
@@ -17,6 +18,7 @@ ROOM_WAITS = Backoff(base=0.5, cap=10.0)
 _WAIT = 20  # seconds: the longest that one call waits for work
 
 
+@dataclass(frozen=True, eq=False)
 class Producer:
     """Puts work into a bounded buffer, and waits while the buffer is full: back-pressure.
 
@@ -29,25 +31,18 @@ class Producer:
         >>> tracker.producer("renders").put("page 1", "page 2").outcome
         <PutOutcome.WAITING: 'waiting'>
 
-    Args:
+    Attributes:
         buffers: the service, ``tracker.buffers``.
         name: name of the buffer.
         backoff: waits after each rejection.
         now: tells the time in seconds, monotonic.
     """
 
-    def __init__(
-        self,
-        buffers: Buffers,
-        name: str,
-        *,
-        backoff: Backoff | None = None,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._buffers = buffers
-        self._name = name
-        self._backoff = backoff or ROOM_WAITS
-        self._now = now
+    buffers: Buffers
+    name: str
+    _: KW_ONLY
+    backoff: Backoff | None = None
+    now: Callable[[], float] = time.monotonic
 
     def put(self, *payloads: str, timeout: float | None = None, key: str | None = None) -> Accepted:
         """Put work in, either all of it or none, waiting while there is no room.
@@ -61,19 +56,20 @@ class Producer:
             LimitReached: there was no room within the timeout.
             BufferNotFound: the buffer does not exist.
         """
-        give_up = None if timeout is None else self._now() + timeout
+        backoff = self.backoff or ROOM_WAITS
+        give_up = None if timeout is None else self.now() + timeout
         attempt = 0
         while True:
             try:
                 return self.put_now(*payloads, key=key)
             except LimitReached as error:
-                pause = self._backoff.delay(attempt, error.retry_after)
+                pause = backoff.delay(attempt, error.retry_after)
                 if give_up is not None:
-                    left = give_up - self._now()
+                    left = give_up - self.now()
                     if left <= 0:
                         raise
                     pause = min(pause, left)
-                self._backoff.sleep(pause)
+                backoff.sleep(pause)
                 attempt += 1
 
     def put_now(self, *payloads: str, key: str | None = None) -> Accepted:
@@ -83,9 +79,10 @@ class Producer:
             LimitReached: there is no room; ``retry_after`` says when to try again.
             BufferNotFound: the buffer does not exist.
         """
-        return self._buffers.put(self._name, payloads, key=key)
+        return self.buffers.put(self.name, payloads, key=key)
 
 
+@dataclass(frozen=True, eq=False)
 class Taker:
     """Takes work out of a bounded buffer, and makes room for more when the work is done.
 
@@ -93,7 +90,7 @@ class Taker:
 
         tracker.taker("renders").run(render)
 
-    Args:
+    Attributes:
         buffers: the service, ``tracker.buffers``.
         name: name of the buffer.
         most: most payloads to take in one call, 1 to 10.
@@ -101,20 +98,12 @@ class Taker:
         visibility_timeout: seconds until work that is not done comes again; None leaves it to the queue.
     """
 
-    def __init__(
-        self,
-        buffers: Buffers,
-        name: str,
-        *,
-        most: int = 10,
-        wait: int = _WAIT,
-        visibility_timeout: int | None = None,
-    ) -> None:
-        self._buffers = buffers
-        self._name = name
-        self._most = most
-        self._wait = wait
-        self._visibility_timeout = visibility_timeout
+    buffers: Buffers
+    name: str
+    _: KW_ONLY
+    most: int = 10
+    wait: int = _WAIT
+    visibility_timeout: int | None = None
 
     def take(self) -> Sequence[Work]:
         """Take work; the answer is empty if none came in time.
@@ -122,13 +111,13 @@ class Taker:
         Raises:
             BufferNotFound: the buffer does not exist.
         """
-        return self._buffers.take(
-            self._name, most=self._most, wait=self._wait, visibility_timeout=self._visibility_timeout
+        return self.buffers.take(
+            self.name, most=self.most, wait=self.wait, visibility_timeout=self.visibility_timeout
         )
 
     def done(self, *work: Work) -> Released:
         """Report work as done, which makes room for as much."""
-        return self._buffers.done(self._name, [one.receipt for one in work])
+        return self.buffers.done(self.name, [one.receipt for one in work])
 
     def fail(self, work: Work, reason: str) -> Released:
         """Give work up, which makes room, too; it does not come again.
@@ -139,7 +128,7 @@ class Taker:
             work: as it was taken.
             reason: why, for people; cut after 1,024 characters.
         """
-        return self._buffers.done(self._name, [], failures=[_failed(work, reason)])
+        return self.buffers.done(self.name, [], failures=[_failed(work, reason)])
 
     def run(self, handle: Callable[[str], object], *, until_empty: bool = False) -> int:
         """Take and handle work, payload by payload, and report it as done after each take.
@@ -173,12 +162,12 @@ class Taker:
                     failures.append(_failed(work, failed.reason))
                 except Exception as error:  # the other work must not wait for this
                     if first is not None:
-                        logger.exception("another payload of buffer %s failed and comes again", self._name)
+                        logger.exception("another payload of buffer %s failed and comes again", self.name)
                     first = first or error
                 else:
                     done.append(work.receipt)
         finally:  # also if the process is told to end
-            freed = self._buffers.done(self._name, done, failures=failures).done if done or failures else 0
+            freed = self.buffers.done(self.name, done, failures=failures).done if done or failures else 0
         if first is not None:
             raise first
         return freed

@@ -156,21 +156,21 @@ def targets(on_end: Iterable[Target | Mapping[str, Any]]) -> tuple[Target, ...]:
         InvalidRequest: one is neither, or has a field that targets do not have.
     """
     given = several("on_end", on_end, (Target, Mapping), '[{"type": "sqs", "queue_url": url}]')
-    return tuple(_typed(one if isinstance(one, Target) else _target(one)) for one in given)
+    return tuple(
+        replace(one, type=member(TargetType, one.type), when=member(When, one.when))
+        for one in map(_target, given)
+    )
 
 
-def _target(given: Mapping[str, Any]) -> Target:
+def _target(given: Target | Mapping[str, Any]) -> Target:
+    if isinstance(given, Target):
+        return given
     known = {field.name for field in fields(Target)}
     if unknown := sorted(map(str, set(given) - known)):
         raise InvalidRequest(f"a target has no {unknown[0]!r}; it may have {', '.join(sorted(known))}")
     if "type" not in given:
         raise InvalidRequest(f"a target needs a type: {', '.join(TargetType)}")
     return Target(**given)
-
-
-def _typed(target: Target) -> Target:
-    """The target with members of the enumerations where the caller wrote their values."""
-    return replace(target, type=member(TargetType, target.type), when=member(When, target.when))
 
 
 class BatchOptions(TypedDict, total=False):
@@ -248,7 +248,8 @@ def batch_request(now: int, **options: Any) -> OpenBatch:
         raise InvalidRequest(f"a batch has no option {unknown[0]!r}; it may have {', '.join(known)}")
     if options.get("deadline") is not None:
         options["deadline"] = milliseconds(options["deadline"], now)
-    return OpenBatch(**{name: _OPTIONS.get(name, _as_it_is)(value) for name, value in options.items()})
+    given = options.items()
+    return OpenBatch(**{name: _OPTIONS[name](value) if name in _OPTIONS else value for name, value in given})
 
 
 def tolerance(given: Tolerance | int | None) -> Tolerance | None:
@@ -273,10 +274,6 @@ def whole_numbers(name: str, given: Iterable[int]) -> tuple[int, ...]:
 def _metadata(given: Mapping[str, str] | None) -> dict[str, str]:
     pairs("metadata", given or {})
     return dict(given or {})
-
-
-def _as_it_is(value: T) -> T:
-    return value
 
 
 _OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {

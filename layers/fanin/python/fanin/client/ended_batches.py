@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from threading import Lock
 from typing import Final, Literal, TypeAlias, TypeVar
 
@@ -85,6 +85,20 @@ class EndedBatches:
             else:
                 self._learn(known, state)
 
+    def look(self, read: Callable[[int], Batch], batch_id: int) -> FaninError | None:
+        """Learn from the row of a batch.
+
+        Returns:
+            Why it could not be read; None if it was, or the batch was removed.
+        """
+        try:
+            self.note(read(batch_id))
+        except BatchGone:
+            self.gone(batch_id)
+        except FaninError as error:
+            return error
+        return None
+
     def gone(self, batch_id: int) -> None:
         """Note that a batch was removed."""
         self._learn(self._named(batch_id), State.CANCELLED)
@@ -119,6 +133,7 @@ ASK_SECONDS: Final = 1.0
 """Age of the last answer about a batch from which the first message of a window is acknowledged at once."""
 
 
+@dataclass(frozen=True)
 class Skipping:
     """Decides which messages are dropped.
 
@@ -130,7 +145,7 @@ class Skipping:
     be complete before the work of this message was done. Nor is one of a scatter, whose recipient may have to
     act although no reply is waited for.
 
-    Args:
+    Attributes:
         ended: what the process knows.
         read: reads a batch.
         mode: True, ``"look"``, or False, which drops nothing.
@@ -140,20 +155,15 @@ class Skipping:
         InvalidRequest: the mode is another value.
     """
 
-    def __init__(
-        self,
-        ended: EndedBatches,
-        read: Callable[[int], Batch],
-        mode: SkipEnded = True,
-        *,
-        receipts: bool = True,
-    ) -> None:
-        if mode not in (True, False, "look"):
-            raise InvalidRequest(f'skip_ended must be True, False or "look", not {shown(mode)}')
-        self._ended = ended
-        self._read = read
-        self._mode = mode
-        self._receipts = receipts
+    ended: EndedBatches
+    read: Callable[[int], Batch]
+    mode: SkipEnded = True
+    _: KW_ONLY
+    receipts: bool = True
+
+    def __post_init__(self) -> None:
+        if self.mode not in (True, False, "look"):
+            raise InvalidRequest(f'skip_ended must be True, False or "look", not {shown(self.mode)}')
 
     def skips(self, message: ReceivedMessage, *, fifo: bool = False) -> bool:
         """Whether to drop a message; logs the first one of each batch.
@@ -162,12 +172,16 @@ class Skipping:
         handled again, whose effect it must follow.
         """
         batch_id = message.batch_id
-        if self._mode is False or batch_id is None or message.expects_reply:
+        if self.mode is False or batch_id is None or message.expects_reply:
             return False
-        known = self._ended.of(batch_id)
+        known = self.ended.of(batch_id)
         if not known.ended and self._looks(known):
-            self._look(batch_id)
-            known = self._ended.of(batch_id)
+            if error := self.ended.look(self.read, batch_id):  # the message is handled then
+                self.ended.silent(batch_id)
+                logger.warning(
+                    "batch %d cannot be read, so its messages are not dropped: %s", batch_id, error
+                )
+            known = self.ended.of(batch_id)
         if not known.ended or (fifo and known.complete):
             return False
         if not known.logged:
@@ -182,21 +196,12 @@ class Skipping:
         a while old asks again with the first message: at most one additional request a second.
         """
         batch_id = message.batch_id
-        if self._mode is not True or not self._receipts or batch_id is None:
+        if self.mode is not True or not self.receipts or batch_id is None:
             return False
-        answered = self._ended.of(batch_id).answered
-        return answered is not None and self._ended.monotonic() - answered >= ASK_SECONDS
+        answered = self.ended.of(batch_id).answered
+        return answered is not None and self.ended.monotonic() - answered >= ASK_SECONDS
 
     def _looks(self, known: Heard) -> bool:
-        if known.doubtful or self._mode != "look":
+        if known.doubtful or self.mode != "look":
             return known.doubtful
-        return known.answered is None or self._ended.monotonic() - known.answered >= LOOK_SECONDS
-
-    def _look(self, batch_id: int) -> None:
-        try:
-            self._ended.note(self._read(batch_id))
-        except BatchGone:
-            self._ended.gone(batch_id)
-        except FaninError as error:  # the message is handled then, as without a look
-            self._ended.silent(batch_id)
-            logger.warning("batch %d cannot be read, so its messages are not dropped: %s", batch_id, error)
+        return known.answered is None or self.ended.monotonic() - known.answered >= LOOK_SECONDS

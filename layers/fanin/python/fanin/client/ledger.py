@@ -4,18 +4,8 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Unpack, overload
 
-from fanin.client.conversions import (
-    BatchOptions,
-    Duration,
-    Moment,
-    batch_request,
-    member,
-    milliseconds,
-    seconds,
-    selection,
-    tolerance,
-    whole_numbers,
-)
+from fanin.client import conversions
+from fanin.client.conversions import BatchOptions, Duration, Moment
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.marking import MarkingCalls
 from fanin.domain.batch import Batch, ChangeLimits, CloseWhen, OpenBatch, State
@@ -30,7 +20,6 @@ from fanin.domain.targets import TargetReport
 from fanin.errors import (
     BatchClosed,
     BatchGone,
-    FaninError,
     InvalidRequest,
     ItemHasChild,
     OutcomeUnknown,
@@ -66,7 +55,7 @@ class LedgerCalls(MarkingCalls):
             ChannelRefused: a queue of ``on_end`` does not exist, or lacks the tag ``fanin:channel``.
             IdempotencyKeyReused: the key was used for a different request.
         """
-        request = batch_request(self.clock.now(), **options)
+        request = conversions.batch_request(self.clock.now(), **options)
         parent_item = request.parent_item
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)
@@ -102,9 +91,11 @@ class LedgerCalls(MarkingCalls):
                 gets a tolerance, or carries a scatter, frame or buffer, which has limits of its own.
             BatchNotFound, BatchGone: there is no such batch.
         """
-        at = None if deadline is None else milliseconds(deadline, self.clock.now())
-        percents = None if milestones is None else whole_numbers("milestones", milestones)
-        change = ChangeLimits(at, tolerance(tolerated_failures), seconds(stall_after), percents)
+        at = None if deadline is None else conversions.milliseconds(deadline, self.clock.now())
+        percents = None if milestones is None else conversions.whole_numbers("milestones", milestones)
+        change = ChangeLimits(
+            at, conversions.tolerance(tolerated_failures), conversions.seconds(stall_after), percents
+        )
         return self.ledger.change(batch_id, change)
 
     def _open_or_resume(self, request: OpenBatch, key: str | None) -> Batch:
@@ -114,20 +105,10 @@ class LedgerCalls(MarkingCalls):
         except ItemHasChild as refused:
             return self.ledger.status(refused.child).batch
         except (InvalidRequest, BatchGone):
-            self._learn_end(request.parent_item)
+            # If the batch of the item has ended, its other messages are dropped
+            if (batch_id := batch_of(request.parent_item or "")) is not None:
+                self.ended.look(self._row, batch_id)
             raise
-
-    def _learn_end(self, item: str | None) -> None:
-        """Learn whether the batch of an item has ended, so that its other messages are dropped."""
-        batch_id = batch_of(item or "")
-        if batch_id is None:
-            return
-        try:
-            self.ended.note(self.ledger.status(batch_id, brief=True).batch)
-        except BatchGone:
-            self.ended.gone(batch_id)
-        except FaninError:
-            return  # the next message asks again
 
     def find_key(self, batch_id: int, key: str) -> KeyedItem:
         """Find the item of a key: its id, and whether it is done.
@@ -205,7 +186,7 @@ class LedgerCalls(MarkingCalls):
         Raises:
             InvalidRequest: the batch cannot drain, since it is estimated, has a limit, or is of a pattern.
         """
-        return self.ended.note(self.ledger.close(batch_id, when=member(CloseWhen, when)))
+        return self.ended.note(self.ledger.close(batch_id, when=conversions.member(CloseWhen, when)))
 
     def cancel(self, batch_id: int) -> Batch:
         """End a batch now as ``cancelled``; a batch that has ended stays as it is."""
@@ -235,7 +216,7 @@ class LedgerCalls(MarkingCalls):
         Raises:
             InvalidRequest: the batch holds no items, or a condition is invalid.
         """
-        chosen = selection(errors, ranges)
+        chosen = conversions.selection(errors, ranges)
         first, *others = pages(self.ledger.release, batch_id, chosen)
         released = first.released + sum(page.released for page in others)
         return ReleasedItems(self.ended.note([first, *others][-1].batch), released)
@@ -267,7 +248,7 @@ class LedgerCalls(MarkingCalls):
             state: which batches.
             idle_since: those without activity since then; a timedelta counts from now, so it is negative.
         """
-        of, since = member(State, state), milliseconds(idle_since, self.clock.now())
+        of, since = conversions.member(State, state), conversions.milliseconds(idle_since, self.clock.now())
         return merge_expired(pages(self.ledger.expire, of, idle_since=since))
 
     def remove(self, batch_id: int) -> Expired:

@@ -1,10 +1,8 @@
 """The calls that read batches, for people: they follow pages, and wait for the end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.system import SystemClock
@@ -16,6 +14,7 @@ from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import parse_item
 from fanin.domain.limits import MAX_PAGE
 from fanin.domain.paging import pages
+from fanin.domain.picture import Picture
 from fanin.domain.reports import (
     BatchCounts,
     Batches,
@@ -30,9 +29,6 @@ from fanin.domain.reports import (
     by_error,
 )
 from fanin.domain.targets import TargetReport
-
-if TYPE_CHECKING:
-    from fanin.domain.picture import Picture
 
 POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
 
@@ -74,6 +70,9 @@ class ReadingCalls:
         progress = self.ledger.status(batch_id, exact=exact)
         self.ended.note(progress.batch)
         return self._counted(progress) if exact and not progress.exact else progress
+
+    def _row(self, batch_id: int) -> Batch:
+        return self.ledger.status(batch_id, brief=True).batch
 
     def _counted(self, progress: Progress) -> Progress:
         """The progress of a batch with more pending words than one call reads: what is missing is added up.

@@ -1,15 +1,13 @@
 """Scatter-gather: the calls that ``tracker.scatters`` has."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from fanin.app.api import Scatters
 from fanin.client.conversions import Duration, seconds, targets
 from fanin.client.messages import ReceivedMessage
-from fanin.client.sqs import queue_errors
+from fanin.client.sqs import SQSClient, queue_errors
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.paging import pages
@@ -32,9 +30,6 @@ from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO
 from fanin.wire import patterns as wire
 from fanin.wire.json_text import json_text
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 To: TypeAlias = "str | Iterable[str | Recipient]"
 """Whom to send to: a topic of the directory, or recipients.
@@ -189,7 +184,7 @@ class ScatterCalls:
             RequestTooLarge: the payload is too large; upload it and send its claim.
         """
         json_text("payload", payload)
-        (receipt,) = self._service.reply([Reply(_item(message), payload, claim, _totals(message, totals))])
+        (receipt,) = self._service.reply([_reply(message, payload, claim, totals)])
         return receipt
 
     def reply_later(
@@ -218,7 +213,7 @@ class ScatterCalls:
             raise InvalidRequest(
                 f"the message names no queue for replies in its attribute {ATTRIBUTE_REPLY_TO}; use reply"
             )
-        body = wire.REPLIES.encode([Reply(_item(message), payload, claim, _totals(message, totals))])
+        body = wire.REPLIES.encode([_reply(message, payload, claim, totals)])
         with queue_errors(queue):
             self._sqs().send_message(QueueUrl=queue, MessageBody=json.dumps(body, separators=(",", ":")))
 
@@ -237,9 +232,11 @@ def _recipient(one: str | Recipient) -> Recipient:
     return Recipient("", one) if isinstance(one, str) else one
 
 
-def _totals(message: ReceivedMessage | str, totals: Mapping[str, int] | None) -> Mapping[str, int]:
+def _reply(
+    message: ReceivedMessage | str, payload: Any, claim: str | None, totals: Mapping[str, int] | None
+) -> Reply:
     before = {} if isinstance(message, str) else message.totals
-    return with_values(before, totals or {})
+    return Reply(_item(message), payload, claim, with_values(before, totals or {}))
 
 
 def _item(message: ReceivedMessage | str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -15,30 +15,40 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
+from fanin import errors
+from fanin.adapters.aws import LEAN
+from fanin.adapters.forks import closed_in_children
 from fanin.domain import limits
-from fanin.errors import (
-    AccessDenied,
-    FaninError,
-    InvalidRequest,
-    NotConfigured,
-    RequestTooLarge,
-    ServiceUnavailable,
-    Throttled,
-)
 
 if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
+    import boto3
+    import mypy_boto3_sqs
+
+    SQSClient: TypeAlias = mypy_boto3_sqs.SQSClient
+else:
+    SQSClient = Any  # the stubs are for checkers alone
 
 logger = logging.getLogger("fanin")
 
-MOST_MESSAGES: Final = 10
-"""Most messages of one request."""
+_CONNECTIONS: Final = 32
 _SERVER_FAULT: Final = 500
 _TOO_LONG: Final = "TooLong"
 _DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
 _UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 _OF_THE_PROTOCOL: Final = " for this wsdl version"
 """What SQS adds where a queue does not exist, from the time when it spoke SOAP."""
+
+
+def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = None) -> SQSClient:
+    """Make a client for producers and consumers, with enough connections for their threads."""
+    import boto3  # noqa: PLC0415 - takes longer than a whole command that sends nothing to a queue
+    from botocore.config import Config  # noqa: PLC0415
+
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=_CONNECTIONS, **LEAN
+    )
+    client: SQSClient = (session or boto3.Session()).client("sqs", endpoint_url=endpoint_url, config=config)
+    return closed_in_children(client)
 
 
 def refusal_text(code: str, message: str | None) -> str:
@@ -72,11 +82,13 @@ def queue_errors(queue_url: str) -> Iterator[None]:
     except ClientError as error:
         raise _translated(error, queue_url) from error
     except (NoCredentialsError, NoRegionError) as error:
-        raise NotConfigured(f"{error}; configure AWS credentials and region to use {queue_url}") from error
+        raise errors.NotConfigured(
+            f"{error}; configure AWS credentials and region to use {queue_url}"
+        ) from error
     except ParamValidationError as error:
-        raise InvalidRequest(str(error)) from error
+        raise errors.InvalidRequest(str(error)) from error
     except BotoCoreError as error:
-        raise ServiceUnavailable(f"no answer from SQS for {queue_url}: {error}") from error
+        raise errors.ServiceUnavailable(f"no answer from SQS for {queue_url}: {error}") from error
 
 
 class PolledQueue:
@@ -106,7 +118,7 @@ class PolledQueue:
         with queue_errors(self._url):
             answer = self._sqs.receive_message(
                 QueueUrl=self._url,
-                MaxNumberOfMessages=MOST_MESSAGES,
+                MaxNumberOfMessages=limits.MAX_QUEUE_MESSAGES,
                 MessageAttributeNames=["All"],
                 MessageSystemAttributeNames=["All"],
                 **self._options,
@@ -128,27 +140,24 @@ class PolledQueue:
             logger.warning("message %s is done but comes again: %s", message_id, failure["Code"])
 
 
-def _translated(error: ClientError, queue_url: str) -> FaninError:
+def _translated(error: ClientError, queue_url: str) -> errors.FaninError:
     code = error.response["Error"]["Code"]
     message = f"{queue_url}: {refusal_text(code, error.response['Error'].get('Message'))}"
     if any(part in code for part in _DENIED):
-        return AccessDenied(f"{message}; check that your credentials may use this queue")
+        return errors.AccessDenied(f"{message}; check that your credentials may use this queue")
     if any(part in code for part in _UNKNOWN_QUEUE):
-        return NotConfigured(f"{message}; check the URL and region of the queue")
+        return errors.NotConfigured(f"{message}; check the URL and region of the queue")
     if "Throttl" in code:
-        return Throttled(message)
+        return errors.Throttled(message)
     if error.response["ResponseMetadata"]["HTTPStatusCode"] >= _SERVER_FAULT:
-        return ServiceUnavailable(message)
+        return errors.ServiceUnavailable(message)
     if _TOO_LONG in code or "must be shorter than" in message:
-        return RequestTooLarge(message)
-    return InvalidRequest(message)
+        return errors.RequestTooLarge(message)
+    return errors.InvalidRequest(message)
 
 
 REQUEST_BYTES: Final = limits.MAX_QUEUE_BYTES
 """Most bytes of one message or request that every queue accepts."""
-
-MOST_BYTES: Final = limits.MAX_SQS_BYTES
-"""Most bytes of one message or request that SQS accepts at all."""
 
 
 def check_body(body: str, most_bytes: int) -> None:
@@ -165,7 +174,7 @@ def check_body(body: str, most_bytes: int) -> None:
     limits.sendable("the message", body)
     size = len(body.encode())
     if size > most_bytes:
-        raise RequestTooLarge(
+        raise errors.RequestTooLarge(
             f"the message has {size} bytes, but a queue takes {most_bytes}; put the content in S3 and send "
             "its key"
         )

@@ -6,37 +6,48 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias, TypedDict, Unpack, overload
 
+from botocore.credentials import Credentials
+
+from fanin.adapters.system import SystemRandom
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
-from fanin.client.connecting import StackConnection, sqs_client
+from fanin.client import local_stack
+from fanin.client.buffers import ROOM_WAITS, Producer, Taker
+from fanin.client.consuming.acknowledging import Acknowledger, LedgerAcknowledger, QueueAcknowledger
 from fanin.client.conversions import BatchOptions, member
 from fanin.client.diagnostics import DiagnosticCalls
+from fanin.client.ended_batches import SkipEnded, Skipping
+from fanin.client.https.api import HttpsApi
+from fanin.client.https.services import HttpsServices
+from fanin.client.https.transport import Identity, Sign, SigV4, Urllib3Transport
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
 from fanin.client.marking import each, error_of
+from fanin.client.messages import ReceivedMessage
 from fanin.client.producing.batch import TrackedBatch
 from fanin.client.reading import WaitingClock
-from fanin.client.redrives import RedriveCalls
-from fanin.domain.batch import Batch, CloseWhen
+from fanin.client.sqs import SQSClient, sqs_client
+from fanin.domain import limits
+from fanin.domain.access import checked_name
+from fanin.domain.batch import CloseWhen
 from fanin.domain.failures import Keep
 from fanin.domain.ids import Group, parse_item
-from fanin.domain.limits import flag, shown
 from fanin.domain.marks import Mark, Marked
+from fanin.entry.settings import Settings
 from fanin.errors import FaninError, InvalidRequest, ItemFailed, NotConfigured
-from fanin.names import ENV_ACK_QUEUE_URL
+from fanin.names import ENV_ACK_QUEUE_URL, ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
 
 if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
+    import boto3
 
-    from fanin.client.buffers import Producer, Taker
-    from fanin.client.consuming.acknowledging import Acknowledger
-    from fanin.client.consuming.consumer import Consumer
-    from fanin.client.consuming.handler import SqsHandler
+    from fanin.client.consuming.consumer import Consumer, SqsHandler
     from fanin.client.consuming.window import Handling, MessageHandler
-    from fanin.client.ended_batches import SkipEnded
-    from fanin.client.messages import ReceivedMessage
     from fanin.client.scatters import ScatterCalls
+
+_LOCAL_READ_TIMEOUT: Final = 120.0
+"""Seconds; a burst of first calls starts a process for each on this machine."""
 
 AckPath: TypeAlias = Literal["api", "queue"]
 """How acknowledgements reach the ledger: through its API, or through the ack queue."""
@@ -63,7 +74,7 @@ class ConsumerOptions(TypedDict, total=False):
     results: bool
 
 
-class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
+class Tracker(LedgerCalls, DiagnosticCalls):
     """All of fanin for one stack: batches and acknowledgements, producers and consumers, and the patterns.
 
     Make one with ``from_env``, ``local``, ``over_https``, ``direct`` or ``in_memory``; each has all methods.
@@ -91,10 +102,119 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
         ack_queue_url: str | None = None,
         clock: WaitingClock | None = None,
     ) -> None:
-        StackConnection.__init__(self, services, sqs, ack_queue_url, clock)
-        LedgerCalls.__init__(self, services.ledger, self.clock)
+        super().__init__(services.ledger, clock)
+        self.services = services
+        self._make_sqs = sqs
+        self._ack_queue_url = ack_queue_url
         # Of an item that adds to its batch only the limit of that is looked at, which never changes.
-        self._row = lru_cache(1_000)(lambda batch_id: self.ledger.status(batch_id, brief=True).batch)
+        self._row_of_limit = lru_cache(1_000)(self._row)
+
+    @cached_property
+    def sqs(self) -> SQSClient:
+        """The client for queues."""
+        return self._make_sqs()
+
+    @classmethod
+    def from_env(cls) -> Self:
+        """Connect to the stack that the environment names.
+
+        With ``FANIN_PROFILE=local`` that is the stack of ``fanin local up``; else, with ``FANIN_API_URL``,
+        the API there, called with SigV4; else, with ``FANIN_BATCHES_TABLE`` and its like, those tables.
+
+        Raises:
+            NotConfigured: no such variable is set, or not all that are needed.
+        """
+        settings = Settings.from_env()
+        environment = settings.environment
+        if local_stack.wants_local(environment):
+            return cls.local()
+        if url := environment.get(ENV_API_URL):
+            return cls.over_https(url, ack_queue_url=settings.ack_queue_url)
+        if environment.get(ENV_BATCHES_TABLE):
+            return cls.direct(settings)
+        raise NotConfigured(
+            f"no stack to talk to; set {ENV_API_URL} (the stack's output ApiUrl),"
+            f" {ENV_PROFILE}={local_stack.LOCAL} for the stack of `fanin local up`, or {ENV_BATCHES_TABLE}"
+            " and the other tables"
+        )
+
+    @classmethod
+    def local(cls, start: Path | None = None) -> Self:
+        """Connect to the stack of ``fanin local up``, which the nearest ``.fanin/local.json`` describes.
+
+        Args:
+            start: the folder to search; then come those above it, and no others. By default the current
+                folder and those above it; if none has the file, the stack that was started last.
+
+        Raises:
+            NotConfigured: there is no such file, or it is damaged.
+        """
+        stack = local_stack.nearest(start) if start else local_stack.current()
+        transport = Urllib3Transport(read_timeout=_LOCAL_READ_TIMEOUT)
+        keys = Identity(Credentials(stack.access_key_id, stack.secret_access_key), stack.region)
+        api = HttpsApi(stack.api_url, sign=SigV4(keys), transport=transport)
+
+        def sqs() -> SQSClient:
+            return sqs_client(stack.session(), stack.endpoint_url)
+
+        return cls(HttpsServices(api), sqs, stack.ack_queue_url)
+
+    @classmethod
+    def over_https(
+        cls,
+        url: str,
+        *,
+        session: boto3.Session | None = None,
+        region: str | None = None,
+        sign: Sign | None = None,
+        ack_queue_url: str | None = None,
+    ) -> Self:
+        """Connect to the API at a URL.
+
+        Args:
+            url: the stack's output ``ApiUrl``.
+            session: credentials for the API and for queues; by default boto3's default session.
+            region: the API's region, if neither its URL nor the session says it.
+            sign: another authentication than SigV4: ``fanin.Bearer(token)`` or ``fanin.unsigned``.
+            ack_queue_url: the stack's output ``AckQueueUrl``, for ``via="queue"`` and ``ack_later``.
+        """
+        api = HttpsApi(url, sign=sign or SigV4(session, region))
+        return cls(HttpsServices(api), lambda: sqs_client(session), ack_queue_url)
+
+    @classmethod
+    def direct(cls, settings: Settings | None = None, *, opened_by: str = "") -> Self:
+        """Connect to the tables, without the API in between: for those whose role may use the tables.
+
+        Args:
+            settings: names the tables; by default the environment does (``FANIN_BATCHES_TABLE`` …).
+            opened_by: name of this program, for the ``opened_by`` of its batches; at most 256 bytes. Nobody
+                checks it. The API knows its callers by itself.
+
+        Raises:
+            InvalidRequest: ``opened_by`` is too long.
+            NotConfigured: a table is not named.
+        """
+        from fanin.app.services import Services  # noqa: PLC0415 - the use cases and the DynamoDB adapters,
+        from fanin.entry import wiring  # noqa: PLC0415 - which no other stack needs
+
+        named = settings or Settings.from_env()
+        ports = wiring.connect(named)
+        if opened_by:
+            ports = replace(ports, defaults=replace(ports.defaults, opened_by=checked_name(opened_by)))
+        return cls(Services(ports, rows=limits.MAX_ROWS_DIRECT), sqs_client, named.ack_queue_url)
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """Start the whole service within this process, for tests and small jobs; it ends with the process.
+
+        What follows from a call is done before it returns, and what is due with the next call. Queues are
+        made with ``tracker.sqs.create_queue``. Tests that move the clock use ``fanin.testing``.
+        """
+        from fanin.entry.in_memory.clock import RealClock  # noqa: PLC0415 - use cases that nobody else needs
+        from fanin.entry.in_memory.runtime import Runtime  # noqa: PLC0415
+
+        runtime = Runtime(RealClock(), SystemRandom())
+        return cls(runtime.services, lambda: runtime.sqs, runtime.ack_queue_url, runtime.clock)
 
     @property
     def frames(self) -> Frames:
@@ -125,8 +245,6 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
 
     def producer(self, buffer: str) -> Producer:
         """Make a producer that puts work into a buffer, and waits while it is full; see ``Producer``."""
-        from fanin.client.buffers import ROOM_WAITS, Producer  # noqa: PLC0415
-
         backoff = replace(ROOM_WAITS, sleep=self.clock.sleep)
         return Producer(self.services.buffers, buffer, backoff=backoff, now=self.clock.monotonic)
 
@@ -134,8 +252,6 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
         self, buffer: str, *, most: int = 10, wait: int = 20, visibility_timeout: int | None = None
     ) -> Taker:
         """Make a taker that takes work out of a buffer; see ``Taker``."""
-        from fanin.client.buffers import Taker  # noqa: PLC0415
-
         return Taker(self.buffers, buffer, most=most, wait=wait, visibility_timeout=visibility_timeout)
 
     @contextmanager
@@ -169,7 +285,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
             options: those of ``BatchOptions``: ``user_key``, ``deadline``, ``limit`` …
         """
         if on_error not in (None, "cancel", "leave"):
-            raise InvalidRequest(f'on_error must be "cancel", "leave" or None, not {shown(on_error)}')
+            raise InvalidRequest(f'on_error must be "cancel", "leave" or None, not {limits.shown(on_error)}')
         when = member(CloseWhen, close)
         resumable = IN_HAND.expects_child(options.get("parent_item"))
         batch = TrackedBatch(
@@ -214,7 +330,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
             options: those of ``ConsumerOptions``.
         """
         # Those who only produce, or ask, need none of what consumes.
-        from fanin.client.consuming.handler import SqsHandler  # noqa: PLC0415
+        from fanin.client.consuming.consumer import SqsHandler  # noqa: PLC0415
 
         made = partial(
             SqsHandler,
@@ -267,15 +383,10 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
         results: bool = False,
     ) -> Handling:
         """How consumers of this tracker handle messages."""
-        from fanin.client.ended_batches import Skipping  # noqa: PLC0415
-
-        def read(batch_id: int) -> Batch:
-            return self.ledger.status(batch_id, brief=True).batch
-
         return {
             "keep": member(Keep, keep),
-            "results": flag("results", results),
-            "skipping": Skipping(self.ended, read, skip_ended, receipts=via == "api"),
+            "results": limits.flag("results", results),
+            "skipping": Skipping(self.ended, self._row, skip_ended, receipts=via == "api"),
             # Acknowledgements that go through a queue need no ledger.
             "note": self.note_retries if via == "api" else None,
             "now": self.clock.now,
@@ -285,7 +396,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
     def _batch_of(self, message: ReceivedMessage) -> TrackedBatch:
         """The batch of a message, to which its item may add."""
         block, _ = parse_item(message.item or "")
-        row = self._row(block.batch_id)
+        row = self._row_of_limit(block.batch_id)
         return TrackedBatch(self, row, lambda: self.sqs, note=self.note_sent, item=message.item)
 
     def ack_later(self, marks: Mark | Group | Iterable[Mark | Group]) -> None:
@@ -320,10 +431,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls, RedriveCalls):
         Raises:
             NotConfigured: ``via="queue"``, and the ack queue is not known.
         """
-        from fanin.client.consuming.acknowledging import LedgerAcknowledger, QueueAcknowledger  # noqa: PLC0415
-
         if via not in ("api", "queue"):
-            raise InvalidRequest(f'via must be "api" or "queue", not {shown(via)}')
+            raise InvalidRequest(f'via must be "api" or "queue", not {limits.shown(via)}')
         if via == "api":
             return LedgerAcknowledger(self, self.acknowledger("queue") if self._ack_queue_url else None)
         if self._ack_queue_url is None:

@@ -30,9 +30,8 @@ _RUNNING: Final = ContextVar("running", default="")
 _TOLD: Final = ContextVar("told", default="")
 """The item of which it was told last what became of it."""
 _TYPE: Final = "content-type"
-_MOST_BYTES: Final = (
-    128 * 1024
-)  # of a mark that the broker carries; SQS takes 256 KiB, and Celery's base64 grows
+_MOST_BYTES: Final = 128 * 1024
+"""Of a mark that the broker carries; SQS takes 256 KiB, and Celery's base64 grows."""
 
 
 class TrackedRequest(Request):

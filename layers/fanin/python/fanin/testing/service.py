@@ -1,18 +1,17 @@
 """The whole service in one process, for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fanin.adapters.memory import Callback, OnCall, SeededRandom
 from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import Queue
 from fanin.app.api import Fanin
 from fanin.app.ports.events import Event
+from fanin.client.sqs import SQSClient
 from fanin.client.tracker import Tracker
 from fanin.entry.in_memory.clock import ServiceClock, StandingClock
 from fanin.entry.in_memory.event_source import LambdaHandler
@@ -20,10 +19,6 @@ from fanin.entry.in_memory.runtime import Runtime
 from fanin.entry.in_memory.sources import Dead
 from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable
 from fanin.names import CHANNEL_TAG, TRACKED_TAG
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-
 
 START: Final = datetime(2026, 11, 23, 9, tzinfo=UTC)
 """Where the clock stands at first, unless a test says otherwise."""

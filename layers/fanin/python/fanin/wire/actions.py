@@ -5,7 +5,7 @@ both lines have the fields below. They have no body of a request and no token.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
@@ -101,21 +101,14 @@ def log_fields(action: Action) -> dict[str, Any]:
 
     What it was done to is ``object``, since ``on`` is a keyword of the languages in which logs are queried.
     """
-    caller, outcome = action.caller, action.outcome
     return _given(
         action=action.action,
-        group=action.group and action.group.value,
+        group=action.group,
         at=encode_time(action.at),
         request_id=action.request_id,
         object={name: bounded(text) for name, text in action.on.items()},
-        caller=_given(
-            kind=caller.kind.value,
-            id=caller.id,
-            account=caller.account,
-            issuer=caller.issuer,
-            client=caller.client,
-        ),
-        outcome=_given(status=outcome.status, code=outcome.code),
+        caller=_given(**asdict(action.caller)),
+        outcome=_given(**asdict(action.outcome)),
         result=dict(action.result),
     )
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from fanin.domain import limits, reports
-from fanin.domain.diagnosis import Code, Diagnosis, Finding, Known, MissingKnown, Retry, SentItems, Severity
+from fanin.domain.diagnosis import Diagnosis, Finding, MissingKnown, Retry, SentItems
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, parse_prefix
 from fanin.wire import json_types as t
 from fanin.wire.batches import BATCH
@@ -26,42 +26,36 @@ def _decode_missing(body: t.Json) -> reports.MissingRange:
 MISSING_RANGE: Final = Shape(
     "MissingRange",
     {
-        "group": t.TEXT.with_keywords(description="<batch id>:<group id>, of all items of the batch"),
+        "group": t.TEXT.described("<batch id>:<group id>, of all items of the batch"),
         "from": t.whole(0, MAX_COUNT - 1),
         "to": t.whole(1, MAX_COUNT),
-        "keys": t.many(t.TEXT).with_keywords(description="the keys of its first items, if they have any"),
+        "keys": t.many(t.TEXT).described("the keys of its first items, if they have any"),
     },
     _encode_missing,
     _decode_missing,
     required=("group", "from", "to"),
 )
 """Missing items as a range that can be given to an acknowledgement as it is."""
-MISSING: Final = answer("Missing", reports.Missing, ranges=t.many(MISSING_RANGE), cursor=t.CURSOR)
+MISSING: Final = answer("Missing", reports.Missing, ranges=t.many(MISSING_RANGE))
 ITEM_RESULT: Final = answer(
     "ItemResult",
     reports.ItemResult,
-    ordinal=t.NATURAL,
-    item=t.TEXT,
-    key=t.TEXT.with_keywords(description="of the item; empty if it has none"),
-    result=t.ANYTHING.with_keywords(description="any JSON value"),
+    "ordinal item key result",
+    key=t.TEXT.described("of the item; empty if it has none"),
+    result=t.ANYTHING.described("any JSON value"),
 )
-RESULTS: Final = answer("ResultPage", reports.Results, results=t.many(ITEM_RESULT), cursor=t.CURSOR)
+RESULTS: Final = answer("ResultPage", reports.Results)
 FAILED_ITEM: Final = answer(
     "FailedItem",
     reports.FailedItem,
-    ordinal=t.NATURAL,
-    item=t.TEXT,
-    reason=t.TEXT,
-    error=t.TEXT.with_keywords(description="what the reason has in common with those of other items"),
-    attempts=t.NATURAL,
-    failed_at=t.TIME,
-    source=t.TEXT,
-    kept=t.BOOLEAN.with_keywords(description="whether its message was kept"),
-    redriven=t.or_null(t.TEXT).with_keywords(description="name of the redrive that sent it again"),
-    held=t.BOOLEAN.with_keywords(description="whether it is pending, because its batch holds failed items"),
-    key=t.TEXT.with_keywords(description="of the item; empty if it has none"),
+    "ordinal item reason error attempts failed_at source kept redriven held key",
+    error=t.TEXT.described("what the reason has in common with those of other items"),
+    kept=t.BOOLEAN.described("whether its message was kept"),
+    redriven=t.or_null(t.TEXT).described("name of the redrive that sent it again"),
+    held=t.BOOLEAN.described("whether it is pending, because its batch holds failed items"),
+    key=t.TEXT.described("of the item; empty if it has none"),
 )
-FAILED_ITEMS: Final = answer("FailedItems", reports.Failures, failures=t.many(FAILED_ITEM), cursor=t.CURSOR)
+FAILED_ITEMS: Final = answer("FailedItems", reports.Failures)
 FAILED_MESSAGE: Final = answer(
     "FailedMessage", reports.FailedMessage, failure=Inline(FAILED_ITEM), message=t.or_null(KEPT_MESSAGE)
 )
@@ -69,42 +63,18 @@ FAILED_MESSAGE: Final = answer(
 ERROR_GROUP: Final = answer(
     "ErrorGroup",
     reports.ErrorGroup,
-    error=t.TEXT,
-    failed=t.NATURAL,
-    example=t.TEXT,
-    first=t.NATURAL.with_keywords(description="ordinal of the first of these items"),
-    last_failed_at=t.TIME,
-    kept=t.NATURAL.with_keywords(description="how many of their messages were kept"),
+    first=t.NATURAL.described("ordinal of the first of these items"),
+    kept=t.NATURAL.described("how many of their messages were kept"),
 )
-ERRORS: Final = answer("FailureErrors", reports.Errors, errors=t.many(ERROR_GROUP), cursor=t.CURSOR)
+ERRORS: Final = answer("FailureErrors", reports.Errors)
 """Failures by error. A page counts the failures of its own part of the batch only: add the pages up."""
 
 
-_QUEUE: Final = t.text(limits.MAX_CHANNEL, least=1).with_keywords(description="URL of the queue")
+_QUEUE: Final = t.CHANNEL.described("URL of the queue")
 
-FINDING: Final = answer(
-    "Finding",
-    Finding,
-    code=t.one_of(Code),
-    severity=t.one_of(Severity),
-    title=t.TEXT,
-    detail=t.TEXT,
-    advice=t.TEXT,
-    evidence=t.OBJECT,
-)
-MISSING_KNOWN: Final = answer(
-    "MissingKnown", MissingKnown, range=Inline(MISSING_RANGE), known=t.one_of(Known), detail=t.TEXT
-)
-DIAGNOSIS: Final = answer(
-    "Diagnosis",
-    Diagnosis,
-    batch=Inline(BATCH),
-    done_min=t.NATURAL,
-    done_max=t.NATURAL,
-    findings=t.many(FINDING),
-    missing=t.many(MISSING_KNOWN),
-    missing_more=t.BOOLEAN,
-)
+FINDING: Final = answer("Finding", Finding, evidence=t.OBJECT)
+MISSING_KNOWN: Final = answer("MissingKnown", MissingKnown, range=Inline(MISSING_RANGE))
+DIAGNOSIS: Final = answer("Diagnosis", Diagnosis, batch=Inline(BATCH))
 SENT: Final = request(
     "SentItems",
     SentItems,

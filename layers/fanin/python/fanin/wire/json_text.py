@@ -8,7 +8,6 @@ and the event bus count bytes, so what goes there is written without ASCII escap
 import json
 import math
 import re
-from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from fanin.errors import InvalidRequest
@@ -62,16 +61,14 @@ def _check_depth(value: Any) -> None:
     for _ in range(MAX_DEPTH):
         if not level:
             return
-        level = [
-            child
-            for parent in level
-            for child in _nested(parent.values() if isinstance(parent, dict) else parent)
-        ]
+        level = [child for parent in level for child in _nested(parent)]
     if level:
         raise _not_json(_TOO_DEEP)
 
 
-def _nested(values: Iterable[Any]) -> list[Any]:
+def _nested(parent: dict[str, Any] | list[Any]) -> list[Any]:
+    """The objects and arrays that are right within one."""
+    values = parent.values() if isinstance(parent, dict) else parent
     return [value for value in values if isinstance(value, dict | list)]
 
 
@@ -118,20 +115,16 @@ def compact(value: object, what: str = "the value") -> str:
     Raises:
         InvalidRequest: as ``json_text`` does.
     """
-    text = _written(what, value, separators=(",", ":"))
+    text = json_text(what, value, separators=(",", ":"))
     return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-def json_text(what: str, value: object) -> str:
-    """A value as JSON.
+def json_text(what: str, value: object, **style: Any) -> str:
+    """A value as JSON, in the style that ``json.dumps`` has by default.
 
     Raises:
         InvalidRequest: JSON has no such value: NaN and infinities, sets, dates, bytes and other objects.
     """
-    return _written(what, value)
-
-
-def _written(what: str, value: object, **style: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, **style)
     except (TypeError, ValueError, RecursionError) as error:

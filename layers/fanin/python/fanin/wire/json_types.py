@@ -82,6 +82,10 @@ class JsonType(Generic[T]):
         """The same type with more keywords of JSON Schema, such as ``description`` or ``pattern``."""
         return self._with(schema=self.schema | keywords)
 
+    def described(self, description: str, **keywords: object) -> Self:
+        """The same type with a description, and more keywords."""
+        return self.with_keywords(description=description, **keywords)
+
     def called(self, name: str) -> Self:
         """The same type for a field that has another name on the wire."""
         return self._with(name=name)
@@ -154,20 +158,13 @@ def many(kind: JsonType[T], most: int | None = None, *, least: int = 0) -> JsonT
     )
 
 
-def string_map(value: JsonType[str] | None = None) -> JsonType[Mapping[str, str]]:
-    """An object whose fields may have any name; their values are text of the type, by default any."""
-    return JsonType({"type": "object", "additionalProperties": (value or TEXT).schema}, dict)
-
-
-def whole_map(low: int, high: int, *, names: str) -> JsonType[Mapping[str, int]]:
-    """An object whose fields have names of a pattern and whole numbers from ``low`` to ``high``."""
+def map_of(kind: JsonType[T], **keywords: object) -> JsonType[Mapping[str, T]]:
+    """An object whose fields may have any name, and have values of one type."""
+    plain = kind.encode is _itself and kind.decode is _itself
     return JsonType(
-        {
-            "type": "object",
-            "additionalProperties": whole(low, high).schema,
-            "propertyNames": {"pattern": f"^{names}$"},
-        },
-        dict,
+        {"type": "object", "additionalProperties": kind.schema, **keywords},
+        dict if plain else lambda values: {name: kind.encode(value) for name, value in values.items()},
+        _itself if plain else lambda values: {name: kind.decode(value) for name, value in values.items()},
     )
 
 
@@ -178,6 +175,7 @@ EACH_ALONE: Final = "x-each-alone"
 """Keyword of a list whose entries are read one by one, so that a bad one is refused alone."""
 ANYTHING: Final[JsonType[Any]] = JsonType({})
 TEXT: Final = text()
+CHANNEL: Final = text(limits.MAX_CHANNEL, least=1)
 BOOLEAN: Final[JsonType[bool]] = JsonType({"type": "boolean"})
 NATURAL: Final = whole(0)
 OBJECT: Final[JsonType[Mapping[str, Any]]] = JsonType({"type": "object"}, dict)
@@ -190,9 +188,8 @@ TIME_IN_SECONDS: Final[JsonType[int]] = JsonType(
 """A point in time, seconds since the epoch."""
 CURSOR: Final = or_null(TEXT)
 BATCH_ID: Final = whole(0, MAX_BATCH_ID)
-ITEM_ID: Final = TEXT.with_keywords(
-    description="<batch id>:<group id>:<index>",
-    examples=["7823146098425856:00000000-0000-8010-8000-000000000000:0"],
+ITEM_ID: Final = TEXT.described(
+    "<batch id>:<group id>:<index>", examples=["7823146098425856:00000000-0000-8010-8000-000000000000:0"]
 )
 IDEMPOTENCY_KEY: Final[JsonType[str]] = JsonType(
     {
@@ -206,6 +203,8 @@ IDEMPOTENCY_KEY: Final[JsonType[str]] = JsonType(
     lambda header: unquote(header, errors="surrogateescape"),
 )
 """An idempotency key as it stands in a header, which carries visible ASCII only."""
-METADATA: Final = string_map(text(limits.MAX_METADATA_VALUE)).with_keywords(
-    maxProperties=limits.MAX_METADATA, propertyNames={"maxLength": limits.MAX_METADATA_KEY}
+METADATA: Final = map_of(
+    text(limits.MAX_METADATA_VALUE),
+    maxProperties=limits.MAX_METADATA,
+    propertyNames={"maxLength": limits.MAX_METADATA_KEY},
 )

@@ -4,7 +4,7 @@ An entry that cannot be read is refused alone: it stands in its place as ``Malfo
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from fanin.domain import limits
@@ -25,21 +25,22 @@ from fanin.domain.marks import (
 from fanin.domain.totals import MAX_VALUE, NAME
 from fanin.errors import BY_CODE, FaninError, InvalidRequest, RequestTooLarge
 from fanin.wire import json_types as t
-from fanin.wire.batches import STATE
 from fanin.wire.json_text import compact, read_json
 from fanin.wire.messages import KEPT_MESSAGE
-from fanin.wire.shapes import Shape, answer, plain, request
+from fanin.wire.shapes import Shape, answer, plain, request, wrapped
 
-GROUP_NAME: Final = t.TEXT.with_keywords(description="<batch id>:<group id>")
-VALUES: Final = t.whole_map(-MAX_VALUE, MAX_VALUE, names=NAME).left_out_if_empty()
+GROUP_NAME: Final = t.TEXT.described("<batch id>:<group id>")
+VALUES: Final = t.map_of(
+    t.whole(-MAX_VALUE, MAX_VALUE), propertyNames={"pattern": f"^{NAME}$"}
+).left_out_if_empty()
 """What an item adds to each total of its batch."""
 DONE: Final = request(
     "Done",
     Done,
     item=t.ITEM_ID,
     totals=VALUES,
-    result=t.ANYTHING.with_keywords(
-        description="the result of the item: any JSON value of up to 1 MiB, in a batch with `results`"
+    result=t.ANYTHING.described(
+        "the result of the item: any JSON value of up to 1 MiB, in a batch with `results`"
     ).left_out_if(None),
 )
 FAILURE: Final = request(
@@ -49,10 +50,10 @@ FAILURE: Final = request(
     reason=t.text(limits.MAX_REASON).left_out_if_empty(),
     message=KEPT_MESSAGE.left_out_if_empty(),
     attempts=t.whole(0, limits.MAX_ATTEMPTS)
-    .with_keywords(description="how often the message was received; 0 if that is not known")
+    .described("how often the message was received; 0 if that is not known")
     .left_out_if_empty(),
     source=t.text(limits.MAX_CHANNEL)
-    .with_keywords(description="URL or ARN of the queue that the message came from")
+    .described("URL or ARN of the queue that the message came from")
     .left_out_if_empty(),
     totals=VALUES,
 )
@@ -123,28 +124,10 @@ MARK: Final[t.JsonType[Mark]] = t.JsonType(
 """One mark; a plain item id means that the item is done."""
 
 _MARKS: Final = t.many(MARK, limits.MAX_MARKS).with_keywords(**{t.EACH_ALONE: True})
-MARKS: Final = Shape[Sequence[Mark]](
-    "MarkItems",
-    {"marks": _MARKS},
-    lambda marks: {"marks": _MARKS.encode(marks)},
-    lambda body: _MARKS.decode(body["marks"]),
-)
+MARKS: Final = wrapped("MarkItems", "marks", _MARKS)
 """The body of a request, and a message of the ack queue."""
 
-RECEIPT: Final = answer(
-    "Receipt",
-    Receipt,
-    batch_id=t.BATCH_ID,
-    user_key=t.TEXT,
-    state=STATE,
-    complete=t.BOOLEAN,
-    first=t.NATURAL,
-    failed=t.NATURAL,
-    duplicates=t.many(t.ITEM_ID),
-    ranged=t.NATURAL,
-    late=t.NATURAL,
-    held=t.NATURAL,
-)
+RECEIPT: Final = answer("Receipt", Receipt, batch_id=t.BATCH_ID, duplicates=t.many(t.ITEM_ID))
 
 UNSETTLED: Final = plain("UnsettledMark", {"place": t.NATURAL, "code": t.TEXT, "detail": t.TEXT})
 """A mark that is not settled: its place in the request, from 0, and why."""
@@ -160,18 +143,14 @@ def _decode_unsettled(entries: Iterable[t.Json]) -> dict[int, FaninError]:
     return {one["place"]: BY_CODE.get(one["code"], InvalidRequest)(one["detail"]) for one in entries}
 
 
-def _unsettled(description: str) -> t.JsonType[Unsettled]:
-    schema = t.many(UNSETTLED).schema | {"description": description}
-    return t.JsonType[Unsettled](schema, _encode_unsettled, _decode_unsettled)
-
-
+_BY_PLACE: Final = t.JsonType[Unsettled](t.many(UNSETTLED).schema, _encode_unsettled, _decode_unsettled)
 MARKED: Final = answer(
     "Marked",
     Marked,
     receipts=t.many(RECEIPT).called("batches"),
-    refused=_unsettled("marks that will never be taken; do not repeat them"),
-    left=_unsettled("marks for which there was no capacity or no time; repeat them"),
-    unknown=_unsettled("marks that an estimated batch may have counted; do not repeat them"),
+    refused=_BY_PLACE.described("marks that will never be taken; do not repeat them"),
+    left=_BY_PLACE.described("marks for which there was no capacity or no time; repeat them"),
+    unknown=_BY_PLACE.described("marks that an estimated batch may have counted; do not repeat them"),
 )
 """Receipts of the batches, and what is not settled by its place."""
 

@@ -8,7 +8,7 @@ from fanin.domain import limits
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.errors import InvalidRequest
 from fanin.wire.json_text import compact
-from fanin.wire.json_types import TEXT, Json, JsonType, or_null, text
+from fanin.wire.json_types import TEXT, Json, JsonType, map_of, or_null, text
 from fanin.wire.shapes import request
 
 
@@ -22,14 +22,10 @@ def _encode(attribute: MessageAttribute) -> Json:
 def _decode(body: Json) -> MessageAttribute:
     if body.keys() not in ({"type", "value"}, {"type", "binary"}):
         raise InvalidRequest("an attribute of a message has a type, and a value or a binary")
-    if "binary" in body:
-        return MessageAttribute(body["type"], _bytes(body["binary"]))
-    return MessageAttribute(body["type"], body["value"])
-
-
-def _bytes(text: str) -> bytes:
+    if "value" in body:
+        return MessageAttribute(body["type"], body["value"])
     try:
-        return base64.b64decode(text, validate=True)
+        return MessageAttribute(body["type"], base64.b64decode(body["binary"], validate=True))
     except ValueError as error:
         raise InvalidRequest(
             f"the value of a binary attribute is not base64 ({error}); write its bytes as base64"
@@ -52,15 +48,10 @@ _ATTRIBUTE: Final[JsonType[MessageAttribute]] = JsonType(
     _encode,
     _decode,
 )
-_ATTRIBUTES: Final = JsonType(
-    {
-        "type": "object",
-        "additionalProperties": _ATTRIBUTE.schema,
-        "maxProperties": limits.MAX_MESSAGE_ATTRIBUTES,
-        "propertyNames": {"minLength": 1, "maxLength": limits.MAX_MESSAGE_ATTRIBUTE_NAME},
-    },
-    lambda attributes: {name: _encode(attribute) for name, attribute in attributes.items()},
-    lambda body: {name: _decode(attribute) for name, attribute in body.items()},
+_ATTRIBUTES: Final = map_of(
+    _ATTRIBUTE,
+    maxProperties=limits.MAX_MESSAGE_ATTRIBUTES,
+    propertyNames={"minLength": 1, "maxLength": limits.MAX_MESSAGE_ATTRIBUTE_NAME},
 )
 
 KEPT_MESSAGE: Final = request(

@@ -5,23 +5,21 @@ from typing import Any, Final
 
 from fanin.domain import buffer, directory, limits, scatter
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
-from fanin.domain.frames import DEFAULT_TTL, Claim, ClaimEnvelopes, Frame, Hold, OpenFrame, Ticket
+from fanin.domain.frames import DEFAULT_TTL, Claim, ClaimEnvelopes, Frame, OpenFrame, Ticket
 from fanin.domain.ids import MAX_COUNT
 from fanin.errors import InvalidRequest
 from fanin.wire import json_types as t
-from fanin.wire.batches import BATCH, ON_END, STATE, TOTAL_NAMES, TOTALS
+from fanin.wire.batches import BATCH, ON_END, TOTAL_NAMES, TOTALS
 from fanin.wire.marks import VALUES
 from fanin.wire.shapes import Inline, Shape, answer, plain, request, wrapped
 
-_PAYLOAD: Final = t.ANYTHING.with_keywords(description="any JSON value of up to 200 KB")
-_CLAIM: Final = t.text(limits.MAX_CHANNEL, least=1).with_keywords(description="key of a claim")
+_PAYLOAD: Final = t.ANYTHING.described("any JSON value of up to 200 KB")
+_CLAIM: Final = t.CHANNEL.described("key of a claim")
 
 RECIPIENT: Final = request(
     "Recipient",
     scatter.Recipient,
-    channel=t.text(limits.MAX_CHANNEL, least=1).with_keywords(
-        description="URL or ARN of an SQS queue, or topic/name of a registration"
-    ),
+    channel=t.CHANNEL.described("URL or ARN of an SQS queue, or topic/name of a registration"),
     name=t.text(limits.MAX_USER_KEY).or_else(""),
 )
 SCATTER: Final = request(
@@ -30,13 +28,9 @@ SCATTER: Final = request(
     body=t.text(limits.MAX_REPLY, least=1),
     recipients=t.many(RECIPIENT, limits.MAX_RECIPIENTS).left_out_if_empty(),
     topic=t.or_null(t.text(limits.MAX_NAME, least=1)),
-    where=t.METADATA.with_keywords(
-        description="attributes that a registration of the topic must have"
-    ).left_out_if_empty(),
+    where=t.METADATA.described("attributes that a registration of the topic must have").left_out_if_empty(),
     type=t.text(limits.MAX_USER_KEY),
-    attributes=t.string_map(t.text(limits.MAX_USER_KEY, least=1)).with_keywords(
-        maxProperties=limits.MAX_ATTRIBUTES
-    ),
+    attributes=t.map_of(t.text(limits.MAX_USER_KEY, least=1), maxProperties=limits.MAX_ATTRIBUTES),
     correlation_id=t.or_null(t.text(limits.MAX_CORRELATION_ID, least=1)),
     timeout=t.whole(limits.MIN_TIMEOUT, limits.MAX_TIMEOUT),
     max_retries=t.whole(0, limits.MAX_RETRIES),
@@ -56,17 +50,9 @@ SCATTER: Final = request(
 SCATTERED: Final = answer(
     "Scattered",
     scatter.Scattered,
+    "batch correlation_id starting ready recipients received failed missing retries max_retries quorum",
     batch=BATCH,
-    correlation_id=t.TEXT,
-    starting=t.BOOLEAN.with_keywords(description="a large topic is being listed: recipients is 0 until then"),
-    ready=t.BOOLEAN,
-    recipients=t.NATURAL,
-    received=t.NATURAL,
-    failed=t.NATURAL,
-    missing=t.NATURAL,
-    retries=t.NATURAL,
-    max_retries=t.NATURAL,
-    quorum=t.or_null(t.NATURAL),
+    starting=t.BOOLEAN.described("a large topic is being listed: recipients is 0 until then"),
 )
 
 
@@ -92,38 +78,17 @@ REPLIES: Final = wrapped("ReplyList", "replies", t.many(REPLY, limits.MAX_REPLIE
 REPLY_RECEIPT: Final = answer(
     "ReplyReceipt",
     scatter.ReplyReceipt,
+    "item batch_id state first duplicate different late",
     item=t.ITEM_ID,
     batch_id=t.BATCH_ID,
-    state=STATE,
-    first=t.BOOLEAN,
-    duplicate=t.BOOLEAN,
-    different=t.BOOLEAN,
-    late=t.BOOLEAN,
 )
 REPLY_RECEIPTS: Final = wrapped("ReplyReceipts", "replies", t.many(REPLY_RECEIPT))
-GATHERED_REPLY: Final = answer(
-    "GatheredReply",
-    scatter.GatheredReply,
-    ordinal=t.NATURAL,
-    name=t.TEXT,
-    replied_at=t.TIME,
-    payload=_PAYLOAD,
-    claim=t.or_null(t.TEXT),
-    url=t.or_null(t.TEXT),
-)
-GATHERED: Final = answer("Gathered", scatter.Gathered, replies=t.many(GATHERED_REPLY), cursor=t.CURSOR)
-MISSING_RECIPIENT: Final = answer(
-    "MissingRecipient", scatter.MissingRecipient, ordinal=t.NATURAL, name=t.TEXT
-)
-MISSING_RECIPIENTS: Final = answer(
-    "MissingRecipients", scatter.MissingRecipients, recipients=t.many(MISSING_RECIPIENT), cursor=t.CURSOR
-)
-FAILED_RECIPIENT: Final = answer(
-    "FailedRecipient", scatter.FailedRecipient, ordinal=t.NATURAL, name=t.TEXT, reason=t.TEXT
-)
-FAILED_RECIPIENTS: Final = answer(
-    "FailedRecipients", scatter.FailedRecipients, recipients=t.many(FAILED_RECIPIENT), cursor=t.CURSOR
-)
+GATHERED_REPLY: Final = answer("GatheredReply", scatter.GatheredReply, payload=_PAYLOAD)
+GATHERED: Final = answer("Gathered", scatter.Gathered)
+MISSING_RECIPIENT: Final = answer("MissingRecipient", scatter.MissingRecipient)
+MISSING_RECIPIENTS: Final = answer("MissingRecipients", scatter.MissingRecipients)
+FAILED_RECIPIENT: Final = answer("FailedRecipient", scatter.FailedRecipient)
+FAILED_RECIPIENTS: Final = answer("FailedRecipients", scatter.FailedRecipients)
 CLAIM_CHECK_REQUEST: Final = request(
     "ClaimCheckRequest",
     ClaimCheckRequest,
@@ -131,9 +96,7 @@ CLAIM_CHECK_REQUEST: Final = request(
     size=t.whole(1, limits.MAX_CLAIM),
     content_type=t.text(limits.MAX_USER_KEY, least=1),
 )
-CLAIM_CHECK: Final = answer(
-    "ClaimCheck", ClaimCheck, key=t.TEXT, url=t.TEXT, headers=t.string_map(), expires_at=t.TIME
-)
+CLAIM_CHECK: Final = answer("ClaimCheck", ClaimCheck)
 
 OPEN_FRAME: Final = request(
     "OpenFrame",
@@ -141,9 +104,7 @@ OPEN_FRAME: Final = request(
     size=t.whole(1, MAX_COUNT),
     source=t.text(limits.MAX_METADATA_VALUE).left_out_if_empty(),
     destination=t.text(limits.MAX_METADATA_VALUE).left_out_if_empty(),
-    reply_to=t.text(limits.MAX_METADATA_VALUE)
-    .with_keywords(description="URL or ARN of an SQS queue")
-    .left_out_if_empty(),
+    reply_to=t.text(limits.MAX_METADATA_VALUE).described("URL or ARN of an SQS queue").left_out_if_empty(),
     ttl=t.whole(limits.MIN_IDLE_TTL, limits.MAX_LIFETIME).with_keywords(default=DEFAULT_TTL),
     user_key=t.text(limits.MAX_USER_KEY).left_out_if_empty(),
     totals=TOTAL_NAMES,
@@ -152,17 +113,9 @@ FRAME: Final = answer(
     "Frame",
     Frame,
     frame_id=t.BATCH_ID,
-    state=STATE,
-    size=t.NATURAL,
-    ttl=t.NATURAL,
-    about=t.string_map(),
-    user_key=t.TEXT,
-    missing=t.many(t.many(t.NATURAL, 2).with_keywords(description="half-open range of indices")),
-    cursor=t.CURSOR,
+    missing=t.many(t.many(t.NATURAL, 2).described("half-open range of indices")),
     totals=TOTALS,
-    totals_exact=t.BOOLEAN.with_keywords(
-        description="whether the totals are the sums of all envelopes that were handled"
-    ),
+    totals_exact=t.BOOLEAN.described("whether the totals are the sums of all envelopes that were handled"),
 )
 TICKET: Final = request("Ticket", Ticket, frame_id=t.BATCH_ID, index=t.whole(0, MAX_COUNT))
 CLAIM_ENVELOPES: Final = request(
@@ -173,32 +126,23 @@ CLAIM_ENVELOPES: Final = request(
         default=limits.DEFAULT_ENVELOPE_LEASE, description="seconds"
     ),
 )
-CLAIM: Final = answer(
-    "EnvelopeClaim", Claim, ticket=Inline(TICKET), hold=t.one_of(Hold), item=t.ITEM_ID, until=t.NATURAL
-)
+CLAIM: Final = answer("EnvelopeClaim", Claim, ticket=Inline(TICKET), item=t.ITEM_ID)
 CLAIMS: Final = wrapped("EnvelopeClaims", "claims", t.many(CLAIM))
 
 DEFINE_BUFFER: Final = plain(
     "DefineBuffer",
     {"limit": t.whole(1, limits.MAX_LIMIT)},
-    {
-        "queue": t.or_null(t.text(limits.MAX_CHANNEL, least=1)).with_keywords(
-            description="URL or ARN; without one the service makes a queue"
-        )
-    },
+    {"queue": t.or_null(t.CHANNEL).described("URL or ARN; without one the service makes a queue")},
 )
 BUFFER: Final = answer(
     "Buffer",
     buffer.Buffer,
-    name=t.TEXT,
     limit=t.whole(1, limits.MAX_LIMIT),
-    queue=t.TEXT.with_keywords(description="URL"),
-    owned=t.BOOLEAN.with_keywords(description="whether the service made the queue"),
+    queue=t.TEXT.described("URL"),
+    owned=t.BOOLEAN.described("whether the service made the queue"),
     batch_id=t.BATCH_ID,
 )
-BUFFERS: Final = answer(
-    "BufferPage", buffer.BufferPage, without={"unreadable": ()}, buffers=t.many(BUFFER), cursor=t.CURSOR
-)
+BUFFERS: Final = answer("BufferPage", buffer.BufferPage, without={"unreadable": ()})
 LEVEL: Final = answer(
     "BufferLevel",
     buffer.Level,
@@ -206,24 +150,20 @@ LEVEL: Final = answer(
     count=t.JsonType[int](
         {"type": "integer", "description": "work that waits; below zero, consumers that wait for it"}
     ),
-    pending=t.NATURAL,
-    taken=t.NATURAL.with_keywords(description="approximately"),
-    draining=t.BOOLEAN,
+    taken=t.NATURAL.described("approximately"),
 )
 PUT_WORK: Final = wrapped(
     "PutWork", "payloads", t.many(t.text(limits.MAX_PAYLOAD, least=1), limits.MAX_WORK, least=1)
 )
-ACCEPTED: Final = answer(
-    "AcceptedWork", buffer.Accepted, outcome=t.one_of(buffer.PutOutcome), items=t.many(t.ITEM_ID)
-)
+ACCEPTED: Final = answer("AcceptedWork", buffer.Accepted, items=t.many(t.ITEM_ID))
 TAKE_WORK: Final = plain(
     "TakeWork",
     {},
     {
         "most": t.whole(1, limits.MAX_WORK).with_keywords(default=1),
         "wait": t.whole(0, limits.MAX_WAIT).with_keywords(default=limits.MAX_WAIT, description="seconds"),
-        "visibility_timeout": t.or_null(t.whole(1, limits.MAX_VISIBILITY_TIMEOUT)).with_keywords(
-            description="seconds until the work comes again; null for the queue's own"
+        "visibility_timeout": t.or_null(t.whole(1, limits.MAX_VISIBILITY_TIMEOUT)).described(
+            "seconds until the work comes again; null for the queue's own"
         ),
         "waiter": t.TEXT.with_keywords(
             pattern="^[0-9a-f]{16}$",
@@ -235,7 +175,7 @@ TAKE_WORK: Final = plain(
         ),
     },
 )
-WORK: Final = answer("Work", buffer.Work, payload=t.TEXT, receipt=t.TEXT, waited_ms=t.NATURAL)
+WORK: Final = answer("Work", buffer.Work)
 TAKEN: Final = wrapped("TakenWork", "work", t.many(WORK))
 FAILED_WORK: Final = request(
     "FailedWork", buffer.FailedWork, receipt=t.TEXT, reason=t.text(limits.MAX_REASON)
@@ -244,11 +184,11 @@ DONE_WORK: Final = request(
     "DoneWork",
     buffer.DoneWork,
     tokens=t.many(t.TEXT, limits.MAX_RECEIPTS).called("receipts"),
-    failures=t.many(FAILED_WORK, limits.MAX_RECEIPTS).with_keywords(
-        description="work that is given up; it does not come again"
+    failures=t.many(FAILED_WORK, limits.MAX_RECEIPTS).described(
+        "work that is given up; it does not come again"
     ),
 )
-RELEASED: Final = answer("ReleasedSlots", buffer.Released, done=t.NATURAL, late=t.NATURAL)
+RELEASED: Final = answer("ReleasedSlots", buffer.Released)
 
 NAME: Final = t.text(limits.MAX_NAME, least=1).with_keywords(pattern=f"^{limits.NAME}$")
 
@@ -257,7 +197,7 @@ ROUTE_NAME: Final = t.text(limits.MAX_ROUTE, least=1).with_keywords(pattern=f"^{
 REGISTER: Final = request(
     "Register",
     directory.Register,
-    channel=t.text(limits.MAX_CHANNEL, least=1).with_keywords(description="URL or ARN of an SQS queue"),
+    channel=t.CHANNEL.described("URL or ARN of an SQS queue"),
     attributes=t.METADATA,
     lease=t.whole(limits.MIN_LEASE, limits.MAX_LEASE),
 )
@@ -265,24 +205,17 @@ REGISTER: Final = request(
 REGISTRATION: Final = answer(
     "Registration",
     directory.Registration,
-    topic=t.TEXT,
-    name=t.TEXT,
-    channel=t.TEXT,
-    attributes=t.string_map(),
-    lease=t.NATURAL,
     since=t.TIME,
     until=t.TIME,
     left=t.or_null(t.one_of(directory.Left)).called("reason"),
 )
-REGISTRATIONS: Final = answer(
-    "RegistrationPage", directory.Registrations, registrations=t.many(REGISTRATION), cursor=t.CURSOR
-)
+REGISTRATIONS: Final = answer("RegistrationPage", directory.Registrations)
 DELETED: Final = wrapped("Deletion", "deleted", t.BOOLEAN)
 PUT_ROUTE: Final = request(
     "PutRoute",
     directory.PutRoute,
-    pattern=t.OBJECT.with_keywords(
-        description="event pattern of EventBridge",
+    pattern=t.OBJECT.described(
+        "event pattern of EventBridge",
         minProperties=1,
         examples=[{"source": ["shop"], "detail": {"total": [{"numeric": [">", 100]}]}}],
     ),
@@ -291,17 +224,8 @@ PUT_ROUTE: Final = request(
     attributes=t.METADATA,
 )
 """What a route is made of; ``name`` is given to ``decode``."""
-ROUTE: Final = answer(
-    "Route",
-    directory.Route,
-    name=t.TEXT,
-    pattern=t.OBJECT,
-    topic=t.TEXT,
-    policy=t.one_of(directory.Policy),
-    attributes=t.string_map(),
-    since=t.TIME,
-)
-ROUTES: Final = answer("RoutePage", directory.Routes, routes=t.many(ROUTE), cursor=t.CURSOR)
+ROUTE: Final = answer("Route", directory.Route, since=t.TIME)
+ROUTES: Final = answer("RoutePage", directory.Routes)
 PUT_EVENT: Final = request(
     "PutEvent",
     directory.PutEvent,
@@ -309,7 +233,7 @@ PUT_EVENT: Final = request(
     detail_type=t.text(limits.MAX_DETAIL_TYPE, least=1),
     detail=t.OBJECT,
 )
-SENT: Final = answer("EventSent", directory.Sent, event_id=t.TEXT, correlation_id=t.TEXT)
+SENT: Final = answer("EventSent", directory.Sent)
 
 
 def encode_attributes(attributes: Mapping[str, str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
+from fanin.domain.picture import Cell, Picture, PictureItem
 from fanin.wire import json_types as t
 from fanin.wire.batches import BATCH
 from fanin.wire.shapes import answer
@@ -15,40 +15,26 @@ WORD: Final[t.JsonType[int]] = t.JsonType(
 CELL: Final = answer(
     "PictureCell",
     Cell,
-    number=t.NATURAL.with_keywords(description="of the word on its level, one below that of the node"),
-    start=t.NATURAL.with_keywords(description="ordinal of its first item"),
-    stop=t.NATURAL.with_keywords(description="one past the ordinal of its last item"),
-    parts=t.whole(1, 64).with_keywords(description="how many bits of its word stand for something"),
-    done_min=t.NATURAL,
-    done_max=t.NATURAL,
-    failed=t.NATURAL,
-    failed_more=t.BOOLEAN.with_keywords(description="whether more may have failed"),
-    word=t.or_null(WORD).with_keywords(
-        description="which parts are pending, the lowest bit first; null if it was not read"
-    ),
+    number=t.NATURAL.described("of the word on its level, one below that of the node"),
+    start=t.NATURAL.described("ordinal of its first item"),
+    stop=t.NATURAL.described("one past the ordinal of its last item"),
+    parts=t.whole(1, 64).described("how many bits of its word stand for something"),
+    failed_more=t.BOOLEAN.described("whether more may have failed"),
+    word=t.or_null(WORD).described("which parts are pending, the lowest bit first; null if it was not read"),
 )
 PICTURE_ITEM: Final = answer(
     "PictureItem",
     PictureItem,
-    ordinal=t.NATURAL,
     item=t.ITEM_ID,
-    state=t.one_of(ItemState),
     leased_until=t.or_null(t.TIME),
-    key=t.TEXT.with_keywords(description="of the item; empty if it has none"),
+    key=t.TEXT.described("of the item; empty if it has none"),
 )
 PICTURE: Final = answer(
     "Picture",
     Picture,
     batch=BATCH,
-    level=t.NATURAL,
-    number=t.NATURAL,
-    root_level=t.NATURAL,
-    size=t.NATURAL.with_keywords(description="how many items the batch has"),
-    start=t.NATURAL.with_keywords(description="ordinal of the first item below the node"),
-    stop=t.NATURAL.with_keywords(description="one past the ordinal of the last"),
-    cells=t.many(CELL),
-    items=t.many(PICTURE_ITEM),
-    held_more=t.BOOLEAN.with_keywords(
-        description="whether items that are shown as pending or leased may be held"
-    ),
+    size=t.NATURAL.described("how many items the batch has"),
+    start=t.NATURAL.described("ordinal of the first item below the node"),
+    stop=t.NATURAL.described("one past the ordinal of the last"),
+    held_more=t.BOOLEAN.described("whether items that are shown as pending or leased may be held"),
 )

@@ -7,15 +7,15 @@ from fanin.wire.shapes import plain
 PROBLEM = plain(
     "Problem",
     {
-        "type": TEXT.with_keywords(description=f"{names.PROBLEM_ROOT}<code>, stable"),
+        "type": TEXT.described(f"{names.PROBLEM_ROOT}<code>, stable"),
         "title": TEXT,
         "status": whole(400, 599),
-        "detail": TEXT.with_keywords(description="what was expected, what came, what to do"),
+        "detail": TEXT.described("what was expected, what came, what to do"),
         "request_id": TEXT,
     },
     {
-        "retry_after": whole(0).with_keywords(description="seconds"),
-        "child": BATCH_ID.with_keywords(description="of item-has-child: id of the child batch"),
+        "retry_after": whole(0).described("seconds"),
+        "child": BATCH_ID.described("of item-has-child: id of the child batch"),
     },
     lenient=True,
 )

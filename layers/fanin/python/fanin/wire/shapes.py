@@ -1,6 +1,6 @@
 """Shapes: JSON objects that are declared once, each beside the value it stands for.
 
-    BATCH = answer("Batch", Batch, batch_id=BATCH_ID, state=one_of(State), …)
+    KEYED_ITEM = answer("KeyedItem", KeyedItem, item=ITEM_ID)
 
 From this one declaration come the component ``Batch`` of the OpenAPI document, the check of requests,
 ``BATCH.encode(batch)`` and ``BATCH.decode(body)``.
@@ -9,10 +9,14 @@ From this one declaration come the component ``Batch`` of the OpenAPI document, 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
-from typing import Any, Final, TypeAlias, TypeVar
+from enum import EnumType
+from functools import cached_property
+from types import NoneType
+from typing import Any, Final, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
+from fanin.wire import json_types as t
 from fanin.wire.json_types import NO_DEFAULT, Json, JsonType, Schema
 
 T = TypeVar("T")
@@ -90,16 +94,17 @@ def request(component: str, of: type[T], /, **types: JsonType[Any]) -> Shape[T]:
         for name, has_default in _attributes(of).items()
         if name in types and not has_default and types[name].default is NO_DEFAULT
     ]
-    return _record(component, of, types, needed, without={}, shown={})
+    return _record(component, of, types, needed)
 
 
 def answer(
     component: str,
     of: type[T],
+    fields: str = "",
     /,
     *,
-    without: Mapping[str, Any] | None = None,
-    shown: Mapping[str, str] | None = None,
+    without: Mapping[str, Any] = {},
+    shown: Mapping[str, str] = {},
     **types: JsonType[Any],
 ) -> Shape[T]:
     """Declare what the service says; each field is always there, whatever is in it.
@@ -107,11 +112,43 @@ def answer(
     Args:
         component: name in the OpenAPI document.
         of: the dataclass.
+        fields: names of the attributes that are fields, in order; by default all that do not stay inside,
+            and then what else has a type. A property of the class is written, and not read.
         without: attributes that stay inside the service, with what they are for whoever reads the answer.
         shown: attribute → property that is written in its place.
-        types: JSON types of its attributes, in order. A property of the class is written, and not read.
+        types: JSON types of attributes, where the annotation alone does not say it: it says the type of a
+            value, and the shape of a dataclass that this module has declared before.
     """
-    return _record(component, of, types, types, without=without or {}, shown=shown or {})
+    listed = fields.split() or [name for name in _attributes(of) if name not in without]
+    names = dict.fromkeys([*listed, *types])
+    hints = get_type_hints(of)
+    hints |= {name: get_type_hints(getattr(of, name).fget)["return"] for name in names.keys() - hints.keys()}
+    known = {name: types.get(name) or _type_of(hints[name], name) for name in names}
+    return _record(component, of, known, known, without=without, shown=shown)
+
+
+def _type_of(annotation: Any, name: str) -> JsonType[Any]:
+    """The JSON type of an attribute by its annotation; an int whose name ends in ``_at`` is a time."""
+    inner = get_args(annotation)
+    if annotation in _TYPES:
+        return t.TIME if annotation is int and name.endswith("_at") else _TYPES[annotation]
+    if NoneType in inner:
+        return t.or_null(_type_of(inner[0], name))
+    if get_origin(annotation) in (tuple, Sequence):
+        return t.many(_type_of(inner[0], name))
+    if isinstance(annotation, EnumType):
+        return t.one_of(annotation)
+    return next(shape for shape in SHAPES.values() if shape.stands_for[:1] == (annotation,))
+
+
+_TYPES: Final[Mapping[Any, JsonType[Any]]] = {
+    str: t.TEXT,
+    int: t.NATURAL,
+    bool: t.BOOLEAN,
+    Any: t.ANYTHING,
+    Mapping[str, str]: t.map_of(t.TEXT),
+    Mapping[str, Any]: t.OBJECT,
+}
 
 
 def wrapped(component: str, field: str, kind: JsonType[T]) -> Shape[T]:
@@ -151,12 +188,11 @@ def object_schema(fields: Fields, required: Iterable[str], *, lenient: bool = Fa
 
 @dataclass(frozen=True)
 class _Field:
-    """An attribute that is a field of its own.
+    """An attribute, as a field of its own or, if it is inlined, with fields beside the others.
 
     Attributes:
         attribute: its name in the value.
         shown: what is written: the attribute itself, or a property in its place.
-        name: its name on the wire.
         kind: its JSON type.
         needed: whether it is always there.
         has_default: whether the attribute has a default.
@@ -165,41 +201,33 @@ class _Field:
 
     attribute: str
     shown: str
-    name: str
     kind: JsonType[Any]
     needed: bool
     has_default: bool
     computed: bool
 
+    @cached_property
+    def name(self) -> str:
+        """Its name on the wire."""
+        return self.kind.name or self.attribute
+
     def write(self, value: Any, body: Json) -> None:
         found = getattr(value, self.shown)
         left_out = found is None or found == self.kind.omit or (self.kind.omit_empty and not found)
-        if self.needed or not left_out:
+        if isinstance(self.kind, Inline):
+            body |= self.kind.encode(found)
+        elif self.needed or not left_out:
             body[self.name] = self.kind.encode(found)
 
     def read(self, body: Json, into: Json) -> None:
-        if self.computed:
-            return
         # What an earlier version did not say yet has the default of its attribute.
         needed = self.needed and not (self.has_default and self.name not in body)
-        if needed or body.get(self.name) is not None:
+        if isinstance(self.kind, Inline):
+            into[self.attribute] = self.kind.decode(body)
+        elif needed or body.get(self.name) is not None:
             into[self.attribute] = self.kind.decode(body[self.name])
         elif self.kind.default is not NO_DEFAULT:
             into[self.attribute] = self.kind.default
-
-
-@dataclass(frozen=True)
-class _Inlined:
-    """An attribute whose shape's fields stand beside the others."""
-
-    attribute: str
-    shape: Shape[Any]
-
-    def write(self, value: Any, body: Json) -> None:
-        body |= self.shape.encode(getattr(value, self.attribute))
-
-    def read(self, body: Json, into: Json) -> None:
-        into[self.attribute] = self.shape.decode(body)
 
 
 def _record(
@@ -208,35 +236,32 @@ def _record(
     types: Fields,
     needed: Collection[str],
     *,
-    without: Mapping[str, Any],
-    shown: Mapping[str, str],
+    without: Mapping[str, Any] = {},
+    shown: Mapping[str, str] = {},
 ) -> Shape[T]:
     attributes = _attributes(of)
-    parts: list[_Field | _Inlined] = []
+    parts = [
+        _Field(
+            name,
+            shown.get(name, name),
+            kind,
+            needed=name in needed,
+            has_default=attributes.get(name, False),
+            computed=name not in attributes,
+        )
+        for name, kind in types.items()
+    ]
     stands_for: list[type[Any]] = [of]
     known: dict[str, JsonType[Any]] = {}
     required: list[str] = []
-    for attribute, kind in types.items():
-        if isinstance(kind, Inline):
-            parts.append(_Inlined(attribute, kind.shape))
-            known |= kind.shape.fields
-            stands_for += kind.shape.stands_for
-            required += kind.shape.required
+    for part in parts:
+        if isinstance(part.kind, Inline):
+            known |= part.kind.shape.fields
+            stands_for += part.kind.shape.stands_for
+            required += part.kind.shape.required
         else:
-            name = kind.name or attribute
-            parts.append(
-                _Field(
-                    attribute,
-                    shown.get(attribute, attribute),
-                    name,
-                    kind,
-                    needed=attribute in needed,
-                    has_default=attributes.get(attribute, False),
-                    computed=attribute not in attributes,
-                )
-            )
-            known[name] = kind
-            required += [name] if attribute in needed else []
+            known[part.name] = part.kind
+            required += [part.name] if part.needed else []
 
     def encode(value: T) -> Json:
         body: Json = {}
@@ -247,7 +272,8 @@ def _record(
     def decode(body: Json, **given: Any) -> T:
         values = {**without, **given}
         for part in parts:
-            part.read(body, values)
+            if not part.computed:
+                part.read(body, values)
         return of(**values)
 
     return Shape(component, known, encode, decode, required=required, stands_for=stands_for)

@@ -1,20 +1,15 @@
 """Acknowledging what a consumer has done, in bulk: through the ledger's API, or through the ack queue."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from fanin.client.marking import MarkingCalls
-from fanin.client.sqs import REQUEST_BYTES, queue_errors
+from fanin.client.sqs import REQUEST_BYTES, SQSClient, queue_errors
 from fanin.domain.marks import Mark, batch_of
 from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
 from fanin.wire.json_text import compact
 from fanin.wire.marks import MARKS, requests, size_of
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 logger = logging.getLogger("fanin")
 

@@ -1,19 +1,18 @@
 """A window of messages: each is handled on its own, and all are acknowledged together."""
 
-from __future__ import annotations
-
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from fanin.adapters.system import SystemClock
 from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.ended_batches import Skipping
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.messages import ReceivedMessage, read_message
+from fanin.client.producing.batch import TrackedBatch
 from fanin.domain import ids
 from fanin.domain.diagnosis import Retry
 from fanin.domain.failures import Keep, reason_of
@@ -22,10 +21,6 @@ from fanin.domain.marks import Done, Failure, Mark, batch_of
 from fanin.entry.kept_messages import in_lambda_form, kept_message
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemDone, ItemFailed
 from fanin.wire.marks import result_json
-
-if TYPE_CHECKING:
-    from fanin.client.producing.batch import TrackedBatch
-
 
 logger = logging.getLogger("fanin")
 
@@ -40,7 +35,7 @@ completes without failures, else failed.
 """
 
 
-BatchOf: TypeAlias = "Callable[[ReceivedMessage], TrackedBatch]"
+BatchOf: TypeAlias = Callable[[ReceivedMessage], TrackedBatch]
 """Makes the batch of a message, to which the item of the message may add."""
 
 NoteRetries: TypeAlias = Callable[[Sequence[Retry]], None]

@@ -233,12 +233,9 @@ def _fields(data: bytes) -> tuple[dict[int, int], dict[int, bytes]]:
 
 
 def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:  # noqa: PLR2004 - seven bits a byte
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    if value < 0x80:  # noqa: PLR2004 - seven bits a byte
+        return bytes([value])
+    return bytes([value & 0x7F | 0x80]) + _varint(value >> 7)
 
 
 def _read(data: bytes, at: int) -> tuple[int, int]:

@@ -214,7 +214,7 @@ class IdempotentReceiver:
             What became of each envelope, in the same order; copies of an envelope have the same disposition.
         """
         left = list({envelope.ticket: envelope for envelope in envelopes}.values())
-        dispositions: dict[Ticket, Disposition] = {}
+        dispositions = {envelope.ticket: Disposition.REDELIVER for envelope in left}
         while left:
             seconds = self._plan.lease()
             together = self._plan.together(seconds)
@@ -225,7 +225,6 @@ class IdempotentReceiver:
             dispositions |= self._handle_together(left[:together], claims, lease)
             left = left[together:]
             if not answered:  # the service would not answer the next claim either
-                dispositions |= {envelope.ticket: Disposition.REDELIVER for envelope in left}
                 break
         return [dispositions[envelope.ticket] for envelope in envelopes]
 
@@ -233,22 +232,20 @@ class IdempotentReceiver:
         self, envelopes: Sequence[Envelope], claims: Mapping[Ticket, Claim | Disposition], lease: TakenLease
     ) -> dict[Ticket, Disposition]:
         """Handle envelopes that were claimed together, and acknowledge them in one call."""
-        dispositions: dict[Ticket, Disposition] = {}
+        dispositions = {envelope.ticket: Disposition.REDELIVER for envelope in envelopes}
         marks: dict[Ticket, Mark] = {}
-        for envelope in envelopes:
-            ticket = envelope.ticket
-            found = claims.get(ticket, Disposition.REDELIVER)
+        for ticket, envelope in zip(dispositions, envelopes, strict=True):
+            found = claims.get(ticket)
             if isinstance(found, Disposition):
                 dispositions[ticket] = found
-            elif mark := self._handle_claimed(found, envelope, lease):
+            elif found and (mark := self._handle_claimed(found, envelope, lease)):
                 marks[ticket] = mark
-            else:
-                dispositions[ticket] = Disposition.REDELIVER
         unsettled = self._acknowledge(list(marks.values())) if marks else {}
         for place, ticket in enumerate(marks):
             if error := unsettled.get(place):
                 logger.warning("an envelope of frame %d comes again: %s", ticket.frame_id, error)
-            dispositions[ticket] = Disposition.REDELIVER if error else Disposition.HANDLED
+            else:
+                dispositions[ticket] = Disposition.HANDLED
         return dispositions
 
     def _claim(self, tickets: list[Ticket], lease: int) -> tuple[dict[Ticket, Claim | Disposition], bool]:

@@ -59,6 +59,8 @@ class SetAside:
     reason: str
 
 
+_ASIDE: Final = -1
+"""Stands for the frame of an entry that is set aside; one that waits for a frame has none."""
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS envelopes (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -66,16 +68,12 @@ CREATE TABLE IF NOT EXISTS envelopes (
     place INTEGER,
     content_type TEXT NOT NULL,
     payload BLOB NOT NULL,
-    frames INTEGER NOT NULL DEFAULT 0
+    frames INTEGER NOT NULL DEFAULT 0,
+    reason TEXT
 );
 CREATE UNIQUE INDEX IF NOT EXISTS by_place ON envelopes (frame, place);
-CREATE TABLE IF NOT EXISTS set_aside (
-    number INTEGER PRIMARY KEY,
-    content_type TEXT NOT NULL,
-    payload BLOB NOT NULL,
-    reason TEXT NOT NULL
-);
 """
+_SET_ASIDE: Final = "UPDATE envelopes SET frame = -1, place = NULL, reason = ? WHERE frame = ?"
 
 
 class SqliteRepeatBuffer:
@@ -162,8 +160,7 @@ class SqliteRepeatBuffer:
     @property
     def waiting(self) -> int:
         """Number of entries that have no frame yet."""
-        ((count,),) = self._read("SELECT count(*) FROM envelopes WHERE frame IS NULL")
-        return int(count)
+        return self._count_in(None)
 
     def assign(self, frame: int, size: int) -> None:
         """Give the oldest waiting entries indices in a frame, from 0; either all of them or none.
@@ -183,7 +180,7 @@ class SqliteRepeatBuffer:
     def frames(self) -> list[int]:
         """Ids of the frames that have entries, oldest first."""
         rows = self._read(
-            "SELECT frame FROM envelopes WHERE frame IS NOT NULL GROUP BY 1 ORDER BY min(number)"
+            "SELECT frame FROM envelopes WHERE frame > ? GROUP BY 1 ORDER BY min(number)", (_ASIDE,)
         )
         return [int(frame) for (frame,) in rows]
 
@@ -227,25 +224,17 @@ class SqliteRepeatBuffer:
         """
         most = _LARGEST if max_frames is None else max_frames
         count = "UPDATE envelopes SET frames = frames + (? OR frames > 0) WHERE frame = ?"
-        move = (
-            "INSERT INTO set_aside SELECT number, content_type, payload, ? FROM envelopes"
-            " WHERE frame = ? AND place >= ? AND place < ? AND frames >= ?"
-        )
-        waits = (
-            "UPDATE envelopes SET frame = NULL, place = NULL"
-            " WHERE frame = ? AND place >= ? AND place < ? AND frames < ?"
-        )
+        move = _SET_ASIDE + " AND place >= ? AND place < ? AND frames >= ?"
+        waits = "UPDATE envelopes SET frame = NULL, place = NULL WHERE frame = ? AND place >= ? AND place < ?"
+        reason = NOT_HANDLED.format(frames=most)
         statements: list[tuple[str, Sequence[object]]] = [(count, (others_delivered, frame))]
         for start, stop in missing:
-            statements += [
-                (move, (NOT_HANDLED.format(frames=most), frame, start, stop, most)),
-                (waits, (frame, start, stop, most)),
-            ]
+            statements += [(move, (reason, frame, start, stop, most)), (waits, (frame, start, stop))]
         with self._lock:
-            before = self._count_aside()
+            before = self._count_in(_ASIDE)
             self._write(*statements, ("DELETE FROM envelopes WHERE frame = ?", (frame,)))
             self._usage = self._count()
-            return self._count_aside() - before
+            return self._count_in(_ASIDE) - before
 
     def set_aside(self, frame: int, reasons: Mapping[int, str]) -> None:
         """Take envelopes out of a frame, because they can never be sent.
@@ -254,45 +243,32 @@ class SqliteRepeatBuffer:
             frame: id of the frame.
             reasons: index → why; an index that the buffer does not hold is ignored.
         """
-        move = (
-            "INSERT INTO set_aside SELECT number, content_type, payload, ? FROM envelopes"
-            " WHERE frame = ? AND place = ?"
-        )
-        delete = "DELETE FROM envelopes WHERE frame = ? AND place = ?"
-        statements: list[tuple[str, tuple[object, ...]]] = []
-        for place, why in reasons.items():
-            reason = why.encode(errors="replace").decode()  # SQLite takes no half of a surrogate pair
-            statements += [(move, (reason, frame, place)), (delete, (frame, place))]
-        self._write(*statements)
+        # SQLite takes no half of a surrogate pair
+        texts = {place: why.encode(errors="replace").decode() for place, why in reasons.items()}
+        self._write(*((_SET_ASIDE + " AND place = ?", (why, frame, at)) for at, why in texts.items()))
 
     def aside(self) -> list[SetAside]:
         """The envelopes that were set aside, oldest first."""
-        rows = self._read("SELECT number, payload, content_type, reason FROM set_aside ORDER BY number")
-        return [SetAside(*row) for row in rows]
+        select = "SELECT number, payload, content_type, reason FROM envelopes WHERE frame = ? ORDER BY number"
+        return [SetAside(*row) for row in self._read(select, (_ASIDE,))]
 
     def put_back(self, number: int) -> None:
         """Let an envelope that was set aside wait for a new frame; an unknown number is ignored."""
-        move = (
-            "INSERT INTO envelopes (number, content_type, payload)"
-            " SELECT number, content_type, payload FROM set_aside WHERE number = ?"
-        )
-        self._write((move, (number,)), ("DELETE FROM set_aside WHERE number = ?", (number,)))
+        move = "UPDATE envelopes SET frame = NULL, frames = 0, reason = NULL WHERE number = ? AND frame = ?"
+        self._write((move, (number, _ASIDE)))
 
     def discard(self, number: int) -> None:
         """Drop an envelope that was set aside; an unknown number is ignored."""
         with self._lock:
-            self._write(("DELETE FROM set_aside WHERE number = ?", (number,)))
+            self._write(("DELETE FROM envelopes WHERE number = ? AND frame = ?", (number, _ASIDE)))
             self._usage = self._count()
 
-    def _count_aside(self) -> int:
-        ((count,),) = self._read("SELECT count(*) FROM set_aside")
+    def _count_in(self, frame: int | None) -> int:
+        ((count,),) = self._read("SELECT count(*) FROM envelopes WHERE frame IS ?", (frame,))
         return int(count)
 
     def _count(self) -> BufferUsage:
-        ((count, size),) = self._read(
-            "SELECT count(*), total(length(payload)) FROM"
-            " (SELECT payload FROM envelopes UNION ALL SELECT payload FROM set_aside)"
-        )
+        ((count, size),) = self._read("SELECT count(*), total(length(payload)) FROM envelopes")
         return BufferUsage(count, int(size))
 
     def _read(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:

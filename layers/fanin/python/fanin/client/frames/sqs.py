@@ -1,35 +1,21 @@
 """Frames over SQS: sending envelopes, receiving them, and the messages to their sender."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fanin.adapters.aws import blames_content
 from fanin.app.bisect import bisect
 from fanin.client.frames.envelopes import Codec, Envelope, JsonCodec, Notice
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver
 from fanin.client.messages import sqs_records
-from fanin.client.sqs import (
-    MOST_BYTES,
-    MOST_MESSAGES,
-    REQUEST_BYTES,
-    PolledQueue,
-    check_body,
-    queue_errors,
-    refusal_text,
-)
+from fanin.client.sqs import REQUEST_BYTES, PolledQueue, SQSClient, check_body, queue_errors, refusal_text
 from fanin.domain import limits
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT
-from fanin.domain.limits import chunks
+from fanin.domain.limits import MAX_QUEUE_MESSAGES, chunks
 from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import EnvelopesRefused, InvalidRequest, RequestTooLarge, Throttled
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-
 
 logger = logging.getLogger("fanin")
 
@@ -58,7 +44,7 @@ class SqsTransport:
         request_bytes: int = REQUEST_BYTES,
     ) -> None:
         limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
-        limits.whole("request_bytes", request_bytes, 1, MOST_BYTES)
+        limits.whole("request_bytes", request_bytes, 1, limits.MAX_SQS_BYTES)
         self._sqs = sqs
         self._queue_url = queue_url
         self._codec = codec or JsonCodec()
@@ -89,7 +75,9 @@ class SqsTransport:
                 bodies.append((envelope.index, self._text(envelope)))
             except InvalidRequest as error:
                 refused[envelope.index] = str(error)
-        for page in chunks(bodies, max_items=MOST_MESSAGES, size_of=_size, max_bytes=self._request_bytes):
+        for page in chunks(
+            bodies, max_items=MAX_QUEUE_MESSAGES, size_of=_size, max_bytes=self._request_bytes
+        ):
             for failed in bisect(page, lambda some: self._request(some, refused, busy)):
                 raise failed.error
         if refused:

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote, urlencode
 
+from fanin import errors
 from fanin.adapters.backoff import Backoff
 from fanin.client.https.transport import (
     HttpsRequest,
@@ -23,22 +24,8 @@ from fanin.client.https.transport import (
     Urllib3Transport,
 )
 from fanin.domain import limits
-from fanin.domain.access import Principal
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute, Repeat
-from fanin.errors import (
-    BY_CODE,
-    AccessDenied,
-    FaninError,
-    InvalidRequest,
-    ItemHasChild,
-    NotConfigured,
-    OutcomeUnknown,
-    RequestTooLarge,
-    ServiceUnavailable,
-    Throttled,
-    UnsupportedMediaType,
-)
 from fanin.names import API_ROOT, IDEMPOTENCY_HEADER
 from fanin.wire.json_text import compact
 from fanin.wire.json_types import IDEMPOTENCY_KEY, Json
@@ -55,19 +42,19 @@ _FORBIDDEN: Final = (
     " private DNS answers so for every public API: turn its private DNS off, or call the API by a custom"
     " domain name"
 )
-_NO_ROUTE: Final = (NotConfigured, "; there is no such route, so check the URL of the API")
-_BY_STATUS: Final[Mapping[int, tuple[type[FaninError], str]]] = {
-    HTTPStatus.UNAUTHORIZED: (AccessDenied, "; check that your credentials may call this API"),
-    HTTPStatus.FORBIDDEN: (AccessDenied, _FORBIDDEN),
+_NO_ROUTE: Final = (errors.NotConfigured, "; there is no such route, so check the URL of the API")
+_BY_STATUS: Final[Mapping[int, tuple[type[errors.FaninError], str]]] = {
+    HTTPStatus.UNAUTHORIZED: (errors.AccessDenied, "; check that your credentials may call this API"),
+    HTTPStatus.FORBIDDEN: (errors.AccessDenied, _FORBIDDEN),
     HTTPStatus.NOT_FOUND: _NO_ROUTE,
     HTTPStatus.METHOD_NOT_ALLOWED: _NO_ROUTE,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (RequestTooLarge, "; send the request in parts"),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (errors.RequestTooLarge, "; send the request in parts"),
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: (
-        UnsupportedMediaType,
+        errors.UnsupportedMediaType,
         "; the library sends application/json, so look for a proxy that changes headers",
     ),
     HTTPStatus.TOO_MANY_REQUESTS: (
-        Throttled,
+        errors.Throttled,
         "; API Gateway throttles the route, the API or the account, so send fewer requests at a time",
     ),
 }
@@ -101,7 +88,9 @@ class HttpsApi:
         backoff: Backoff | None = None,
     ) -> None:
         if not url.startswith(("https://", "http://")):
-            raise NotConfigured(f"{url!r} is not the URL of an API; take the output ApiUrl of the stack")
+            raise errors.NotConfigured(
+                f"{url!r} is not the URL of an API; take the output ApiUrl of the stack"
+            )
         self._root = url.rstrip("/") + API_ROOT
         self._sign = sign or SigV4()
         self._transport = transport or Urllib3Transport()
@@ -148,11 +137,11 @@ class HttpsApi:
         while True:
             try:
                 return self._once(request, answer)
-            except (ServiceUnavailable, Throttled) as error:
+            except (errors.ServiceUnavailable, errors.Throttled) as error:
                 attempt += 1
-                lost = not isinstance(error, Throttled | NotSent)
+                lost = not isinstance(error, errors.Throttled | NotSent)
                 if lost and (harm := _harm_of_repeating(repeatable)):
-                    raise OutcomeUnknown(
+                    raise errors.OutcomeUnknown(
                         f"{error}; {method} {path} may have taken effect, and was not sent again: {harm}"
                     ) from error
                 if once or attempt >= self._attempts:
@@ -165,8 +154,8 @@ class HttpsApi:
             raise error_of(response)
         try:
             return answer.decode(json.loads(response.body) if response.body else {})
-        except (ValueError, KeyError, TypeError, RecursionError, InvalidRequest) as error:
-            raise ServiceUnavailable(
+        except (ValueError, KeyError, TypeError, RecursionError, errors.InvalidRequest) as error:
+            raise errors.ServiceUnavailable(
                 f"the answer to {request.method} {request.url} is not what this version of fanin expects; "
                 "check that the URL is that of a fanin API, and that both have the same version"
             ) from error
@@ -177,7 +166,7 @@ def _harm_of_repeating(repeatable: bool | Callable[[], bool]) -> str | None:
     try:
         if repeatable() if callable(repeatable) else repeatable:
             return None
-    except FaninError as error:
+    except errors.FaninError as error:
         return (
             f"the service did not say either whether its batches are exact ({error}). A repeat does no harm"
             " to items of exact batches; an estimated batch would count them twice"
@@ -185,32 +174,7 @@ def _harm_of_repeating(repeatable: bool | Callable[[], bool]) -> str | None:
     return "it would take effect twice, so find out first, for instance from the batch's status"
 
 
-def keyed(key: str | None, caller: Principal | None = None) -> dict[str, str]:
-    """Headers of a call that takes effect once, under the caller's key or one that is made here.
-
-    Raises:
-        InvalidRequest: a caller is given.
-    """
-    return key_header(uuid.uuid4().hex if key is None else key, caller)
-
-
-def key_header(key: str | None, caller: Principal | None = None) -> dict[str, str]:
-    """Headers with an idempotency key, if there is one.
-
-    Raises:
-        InvalidRequest: a caller is given, or the key is not text of 1 to 256 characters.
-    """
-    if caller is not None:
-        raise InvalidRequest(
-            "over HTTPS the API knows who calls, by signature or token; leave out the caller"
-        )
-    if key is None:
-        return {}
-    limits.text("key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
-    return {IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY.encode(key)}
-
-
-def error_of(response: Response) -> FaninError:
+def error_of(response: Response) -> errors.FaninError:
     """Turn a refusal into an error, by its problem type, or by its status if it has no problem type.
 
     API Gateway and proxies refuse in their own words, so the body need not be a problem document.
@@ -222,23 +186,18 @@ def error_of(response: Response) -> FaninError:
     problem: Json = parsed if isinstance(parsed, dict) else {}
     code = str(problem.get("type", "")).rpartition(":")[2]
     after = _seconds(problem.get("retry_after")) or _seconds(response.headers.get("retry-after"))
-    known = BY_CODE.get(code)
-    with suppress(ValueError, KeyError, TypeError):
-        if known is ItemHasChild:
-            return ItemHasChild(str(problem["detail"]), child=int(problem["child"]), retry_after=after)
+    known = errors.BY_CODE.get(code)
+    if known is errors.ItemHasChild:
+        with suppress(ValueError, KeyError, TypeError):
+            return errors.ItemHasChild(str(problem["detail"]), child=int(problem["child"]), retry_after=after)
+        known = errors.InvalidRequest
     if known is not None:
-        known = InvalidRequest if known is ItemHasChild else known
         return known(str(problem.get("detail") or problem.get("title") or code), retry_after=after)
+    error, advice = _BY_STATUS.get(response.status, (errors.InvalidRequest, ""))
+    if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        error = errors.ServiceUnavailable
     said = problem.get("message") or problem.get("detail") or response.body[:200].decode(errors="replace")
-    return _by_status(response.status, f"HTTP {response.status}: {said}", after)
-
-
-def _by_status(status: int, said: str, after: int | None) -> FaninError:
-    """The error of a refusal by API Gateway or a proxy, with what to do about it."""
-    error, advice = _BY_STATUS.get(status, (InvalidRequest, ""))
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        error = ServiceUnavailable
-    return error(said + advice, retry_after=after)
+    return error(f"HTTP {response.status}: {said}{advice}", retry_after=after)
 
 
 def _seconds(value: object) -> int | None:
@@ -266,15 +225,23 @@ class HttpsService:
             name: of its method.
             given: the arguments, by name.
             how: it may be repeated, where the route alone does not tell.
+
+        Raises:
+            InvalidRequest: a caller is given, or the key is not text of 1 to 256 characters.
         """
         route = self._routes[name]
-        key, caller = given.pop("key", None), given.pop("caller", None)
-        headers: dict[str, str] | None = None
-        may_repeat = route.repeat is not Repeat.NEVER
-        if route.repeat is Repeat.KEYED:
-            headers, may_repeat = key_header(key, caller), key is not None
-        elif IDEMPOTENCY_HEADER in route.headers:
-            headers = keyed(key, caller)
+        key = given.pop("key", None)
+        if given.pop("caller", None) is not None:
+            raise errors.InvalidRequest(
+                "over HTTPS the API knows who calls, by signature or token; leave out the caller"
+            )
+        may_repeat = key is not None if route.repeat is Repeat.KEYED else route.repeat is not Repeat.NEVER
+        if key is None and IDEMPOTENCY_HEADER in route.headers and route.repeat is not Repeat.KEYED:
+            key = uuid.uuid4().hex  # takes effect once, however often it is sent
+        headers = {}
+        if key is not None:
+            limits.text("key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
+            headers[IDEMPOTENCY_HEADER] = IDEMPOTENCY_KEY.encode(key)
         asked = cast("Call", route.act).asked(route, given)
         answer = self._api.call(
             route.answer or NOTHING,

@@ -1,21 +1,20 @@
 """A batch as its producer uses it: add items, send their messages, close."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+from typing import Any, Final, NamedTuple, overload
 
+from fanin import errors
 from fanin.adapters.backoff import Backoff
 from fanin.client.conversions import Duration
 from fanin.client.ledger import LedgerCalls
 from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
 from fanin.client.producing.resuming import DoneBefore, Stop
 from fanin.client.producing.sender import SEND_WAITS, NoteSent, Sender, SentNotes
-from fanin.client.sqs import REQUEST_BYTES
+from fanin.client.sqs import REQUEST_BYTES, SQSClient
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, CloseWhen, State
 from fanin.domain.failures import KeptMessage
@@ -24,17 +23,6 @@ from fanin.domain.limits import chunks
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Progress
 from fanin.domain.tree import runs
-from fanin.errors import (
-    BatchClosed,
-    IdempotencyKeyReused,
-    InvalidRequest,
-    LimitReached,
-    SendFailed,
-    Throttled,
-)
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 logger = logging.getLogger("fanin")
 
@@ -114,7 +102,7 @@ class TrackedBatch:
             self._added += len({one.item for one in keyed})
             return keyed
         if count is None:
-            raise InvalidRequest("say how many items to add, or give their keys")
+            raise errors.InvalidRequest("say how many items to add, or give their keys")
         key = self._next_key() if key is None else key
         group = self._ledger.add(self.id, count, item=self._item, key=key)
         self._added += count
@@ -186,11 +174,11 @@ class TrackedBatch:
             AccessDenied, NotConfigured, ServiceUnavailable: the queue or the service cannot be reached.
         """
         if isinstance(messages, str | bytes | Mapping | Message):
-            raise InvalidRequest(
+            raise errors.InvalidRequest(
                 f"messages must be several, not one {type(messages).__name__}; to send one, write [message]"
             )
         if keys is not None and not callable(keys):
-            raise InvalidRequest(
+            raise errors.InvalidRequest(
                 f"keys must be a function of a message that gives its key, not {limits.shown(keys)}; write"
                 ' such as keys=lambda row: row["url"]'
             )
@@ -261,7 +249,7 @@ class TrackedBatch:
         stream = (_weighed(one, None if keys is None else keys(one)) for one in messages)
         resumes = key is not None and self._item is None and keys is None
         done = DoneBefore(self._ledger, self._ledger.status(self.id).batch) if resumes else None
-        blocks = chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES)
+        blocks = chunks(stream, max_items=size, size_of=lambda one: one.size, max_bytes=_BLOCK_BYTES)
         first = 0
         for number, block in enumerate(blocks):
             block_key = uuid.uuid4().hex if key is None else f"{key}{_OURS}{number}"
@@ -295,7 +283,7 @@ class TrackedBatch:
         """Raise ``BatchClosed`` if the batch has ended without items that a key still gives."""
         row = self._ledger.ended.note(self._ledger.ledger.status(self.id, brief=True).batch)
         if row.state.terminal and (row.partial or row.state is not State.COMPLETE):
-            raise BatchClosed(
+            raise errors.BatchClosed(
                 f"since an earlier run added these items, batch {self.id} is {row.state} without all"
                 " its items, so nobody waits for them; nothing was sent under them. Open another batch, with"
                 " another key, and send the messages in it"
@@ -317,11 +305,11 @@ class TrackedBatch:
                 return None
             try:
                 return self.add(count, key=key) if keys is None else self.add(keys=keys)
-            except (LimitReached, Throttled) as busy:
-                throttled = throttled + 1 if isinstance(busy, Throttled) else 0
+            except (errors.LimitReached, errors.Throttled) as busy:
+                throttled = throttled + 1 if isinstance(busy, errors.Throttled) else 0
                 if throttled > _PATIENCE:
                     raise
-                if isinstance(busy, LimitReached) and stuck() + count > (self.row.limit or 0):
+                if isinstance(busy, errors.LimitReached) and stuck() + count > (self.row.limit or 0):
                     return None
                 backoff.wait(attempt, busy.retry_after)
                 attempt += 1
@@ -346,7 +334,7 @@ class TrackedBatch:
             IdempotencyKeyReused: an earlier run of the same handler added more items than this one has.
         """
         if self._additions is not None and self.row.state is State.OPEN and self._added < self.row.items:
-            raise IdempotencyKeyReused(
+            raise errors.IdempotencyKeyReused(
                 f"an earlier run added {self.row.items} items to batch {self.id}, and this one only"
                 f" {self._added}, so nobody would send the others: add the same items in each run"
             )
@@ -390,10 +378,6 @@ def _weighed(sendable: Sendable, key: str | None) -> _Weighed:
     return _Weighed(replace(message, body=text), size, key)
 
 
-def _weight(weighed: _Weighed) -> int:
-    return weighed.size
-
-
 def _item_key(one: _Weighed) -> ItemKey:
     return ItemKey(checked_key(one.key), payload_digest(one.message.text))
 
@@ -412,7 +396,7 @@ def _warn_of_others(batch_id: int, items: Sequence[KeyedItem]) -> None:
 
 def _send_failed(
     queue_url: str, sent: int, refused: Mapping[str, str], unsent: Sequence[Message]
-) -> SendFailed:
+) -> errors.SendFailed:
     item, reason = next(iter(refused.items()))
     more = (
         f"; they keep the batch full, so {len(unsent)} more messages that were read were not added: fail "
@@ -420,7 +404,7 @@ def _send_failed(
         if unsent
         else "; send them again under their item ids, or fail their items"
     )
-    return SendFailed(
+    return errors.SendFailed(
         f"{queue_url} did not accept {len(refused)} of {sent + len(refused)} messages "
         f"(the first: item {item}, {reason}){more}",
         items=refused,

@@ -1,18 +1,17 @@
 """Sending messages to a queue: ten in a request, several requests at a time, repeating only what failed."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import blames_content, error_code
 from fanin.adapters.backoff import Backoff
 from fanin.client.messages import Attribute, Message, attribute_value, size_in_utf8
-from fanin.client.sqs import MOST_BYTES, REQUEST_BYTES, queue_errors, refusal_text
+from fanin.client.sqs import REQUEST_BYTES, SQSClient, queue_errors, refusal_text
 from fanin.domain import ids, limits
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.directory import is_fifo
@@ -23,11 +22,6 @@ from fanin.entry.kept_messages import kept_message
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ADDRESSING, ITEM_ATTRIBUTE
 
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-
-
-_ENTRIES: Final = 10
 _WORKERS: Final = 1_000
 SEND_WAITS: Final = Backoff(base=0.1, cap=20.0)
 """Waits of a sender between attempts, by default: together up to three seconds before it gives up."""
@@ -47,10 +41,11 @@ class SendEntry(NamedTuple):
     fields: Mapping[str, Any]
 
 
+@dataclass(eq=False)
 class Sender:
     """Sends messages to one queue, each with its item id as a message attribute.
 
-    Args:
+    Attributes:
         sqs: client.
         queue_url: the queue. Requests to a FIFO queue are sent one after the other, which keeps the order;
             only an entry that SQS fails at first and accepts later comes after its neighbours.
@@ -64,46 +59,35 @@ class Sender:
         strict: raise Throttled if entries fail in all attempts without being to blame, for callers that can
             repeat all of their work; by default such entries are reported like those that are to blame.
         keep: hold messages that the queue refused until ``take_refused`` hands them over.
+        refused: item id → why the queue did not accept its message, of all requests so far; those of requests
+            that ``send`` has not told of yet are among them.
 
     Raises:
         InvalidRequest: an argument is not what it should be.
-
-    Attributes:
-        refused: item id → why the queue did not accept its message, of all requests so far; those of requests
-            that ``send`` has not told of yet are among them.
     """
 
-    def __init__(
-        self,
-        sqs: SQSClient,
-        queue_url: str,
-        *,
-        group_id: str,
-        fair: bool = False,
-        attributes: Mapping[str, Attribute] | None = None,
-        workers: int = 8,
-        request_bytes: int = REQUEST_BYTES,
-        attempts: int = 6,
-        backoff: Backoff | None = None,
-        strict: bool = False,
-        keep: bool = False,
-    ) -> None:
-        limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
-        limits.whole("workers", workers, 1, _WORKERS)
-        limits.whole("request_bytes", request_bytes, 1, MOST_BYTES)
-        self.refused: dict[str, str] = {}
-        self._kept: dict[str, KeptMessage] | None = {} if keep else None
-        self._sqs = sqs
-        self._queue_url = queue_url
-        self._fifo = is_fifo(queue_url)
-        self._group_id = group_id
-        self._fair = fair
-        self._attributes = _attribute_values(attributes or {})
-        self._workers = 1 if self._fifo else workers
-        self._request_bytes = request_bytes
-        self._attempts = attempts
-        self._backoff = backoff or SEND_WAITS
-        self._strict = strict
+    sqs: SQSClient
+    queue_url: str
+    _: KW_ONLY
+    group_id: str
+    fair: bool = False
+    attributes: Mapping[str, Attribute] | None = None
+    workers: int = 8
+    request_bytes: int = REQUEST_BYTES
+    attempts: int = 6
+    backoff: Backoff = SEND_WAITS
+    strict: bool = False
+    keep: bool = False
+    refused: dict[str, str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        limits.text("queue_url", self.queue_url, limits.MAX_CHANNEL, least=1)
+        limits.whole("workers", self.workers, 1, _WORKERS)
+        limits.whole("request_bytes", self.request_bytes, 1, limits.MAX_SQS_BYTES)
+        self._fifo = is_fifo(self.queue_url)
+        self._workers = 1 if self._fifo else self.workers
+        self._attributes = _attribute_values(self.attributes or {})
+        self._kept: dict[str, KeptMessage] = {}
 
     def send(self, blocks: Iterable[Iterable[tuple[str, Message]]]) -> Iterator[tuple[int, dict[str, str]]]:
         """Send messages, reading the stream only as fast as they are sent.
@@ -127,20 +111,21 @@ class Sender:
             running: deque[Future[tuple[int, dict[str, str]]]] = deque()
             for request in requests:
                 running.append(pool.submit(self._request, request))
-                if (
-                    len(running) > self._workers
-                ):  # one more than can run, so that no worker waits for its next
+                if len(running) > self._workers:  # one more than can run, so that no worker waits
                     yield running.popleft().result()
             yield from (future.result() for future in running)
 
     def take_refused(self, item: str) -> KeptMessage | None:
         """Hand over the message of an item that the queue refused, once; None if messages are not kept."""
-        return self._kept.pop(item, None) if self._kept is not None else None
+        return self._kept.pop(item, None)
 
     def _requests(self, block: Iterable[tuple[str, Message]]) -> Iterator[list[SendEntry]]:
         entries = (self._entry(item, message) for item, message in block)
         return chunks(
-            entries, max_items=_ENTRIES, size_of=lambda entry: entry.size, max_bytes=self._request_bytes
+            entries,
+            max_items=limits.MAX_QUEUE_MESSAGES,
+            size_of=lambda entry: entry.size,
+            max_bytes=self.request_bytes,
         )
 
     def _entry(self, item: str, message: Message) -> SendEntry:
@@ -148,16 +133,16 @@ class Sender:
         values = {**self._attributes, **own, ITEM_ATTRIBUTE: attribute_value(item)}
         body = message.text
         size = size_in_utf8(body) + sum(_attribute_bytes(name, value) for name, value in values.items())
-        if size > self._request_bytes:
+        if size > self.request_bytes:
             raise RequestTooLarge(
-                f"the message of item {item} has {size} bytes, but a request may have {self._request_bytes}; "
+                f"the message of item {item} has {size} bytes, but a request may have {self.request_bytes}; "
                 "put the content in S3 and send its key"
             )
         fields: dict[str, Any] = {"MessageBody": body, "MessageAttributes": values}
         if message.delay is not None:
             fields["DelaySeconds"] = message.delay
-        if self._fifo or self._fair or message.group_id is not None:
-            fields["MessageGroupId"] = message.group_id or self._group_id
+        if self._fifo or self.fair or message.group_id is not None:
+            fields["MessageGroupId"] = message.group_id or self.group_id
         if self._fifo:
             fields["MessageDeduplicationId"] = message.dedup_id or item
         return SendEntry(item, size, fields)
@@ -166,29 +151,29 @@ class Sender:
         """Send up to ten messages, repeating entries that failed without being to blame."""
         pending = {str(index): entry for index, entry in enumerate(entries)}
         refused: dict[str, str] = {}
-        for attempt in range(self._attempts):
+        for attempt in range(self.attempts):
             retry: dict[str, str] = {}
             try:
                 failed = self._batch(pending)
             except (Throttled, ServiceUnavailable):
-                if attempt + 1 == self._attempts:
+                if attempt + 1 == self.attempts:
                     raise
-                self._backoff.wait(attempt)
+                self.backoff.wait(attempt)
                 continue
             for failure in failed:
                 reason = refusal_text(failure["Code"], failure.get("Message"))
                 where = refused if failure["SenderFault"] else retry
                 where[failure["Id"]] = reason
             pending = {key: pending[key] for key in retry}
-            if not pending or attempt + 1 == self._attempts:
-                if retry and self._strict:
-                    raise Throttled(f"{self._queue_url} is busy: {next(iter(retry.values()))}")
+            if not pending or attempt + 1 == self.attempts:
+                if retry and self.strict:
+                    raise Throttled(f"{self.queue_url} is busy: {next(iter(retry.values()))}")
                 refused |= retry
                 break
-            self._backoff.wait(attempt)
+            self.backoff.wait(attempt)
         reasons = {entries[int(key)].item: why for key, why in refused.items()}
         self.refused |= reasons
-        if self._kept is not None:
+        if self.keep:
             self._kept |= {entries[int(key)].item: _kept(entries[int(key)].fields) for key in refused}
         return len(entries) - len(refused), reasons
 
@@ -199,9 +184,9 @@ class Sender:
             What failed, as in the answer to a request.
         """
         entries: list[Any] = [{"Id": key, **entry.fields} for key, entry in pending.items()]
-        with queue_errors(self._queue_url):
+        with queue_errors(self.queue_url):
             try:
-                answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+                answer = self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
             except ClientError as error:
                 code = error_code(error)
                 if not blames_content(code):
