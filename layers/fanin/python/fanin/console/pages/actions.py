@@ -118,7 +118,7 @@ def _routes(subject: Subject[Any]) -> tuple[Route, Route]:
         return console.page(
             request,
             "action.html",
-            status=HTTPStatus.CONFLICT if why_not else InvalidRequest.status if refused else HTTPStatus.OK,
+            status=HTTPStatus.CONFLICT if why_not else HTTPStatus.BAD_REQUEST if refused else HTTPStatus.OK,
             question=None if why_not else action.ask(Press(console.fanin, console.now, asked), found),
             why_not=why_not,
             refused=refused,
