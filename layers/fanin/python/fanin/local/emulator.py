@@ -137,16 +137,13 @@ def start(folder: Path, python: Path, *, port: int | None = None, auth: bool = F
     if port is not None and not _free(port):
         raise LocalStackFailed(f"port {port} is in use; pass another one, or none to have a free one chosen")
     folder.mkdir(parents=True, exist_ok=True)
-    tries = 1 if port is not None else START_TRIES
-    for last in (attempt == tries - 1 for attempt in range(tries)):
+    for _ in range(1 if port is not None else START_TRIES):
         shutil.rmtree(_tmp(folder), ignore_errors=True)
         _tmp(folder).mkdir()
         _launch(folder, python, port if port is not None else _free_port(), auth=auth)
         if emulator := _wait(folder):
             return emulator
         stop(folder)
-        if last:
-            break
     tail = "\n".join(log_file(folder).read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
     raise LocalStackFailed(f"the emulator did not start; its log, {log_file(folder)}, ends with:\n{tail}")
 

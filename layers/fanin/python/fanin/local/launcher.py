@@ -10,10 +10,10 @@ Usage: ``python -I launcher.py <lock file> <port> <temporary folder> <layers fol
 import fcntl
 import hashlib
 import importlib
-import importlib.util
 import json
 import os
 import queue
+import runpy
 import select
 import shutil
 import sys
@@ -26,7 +26,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-TUNED_QUEUES = "tuned_queues.py"  # beside this file
+TUNED_QUEUES = Path(__file__).with_name("tuned_queues.py")  # this folder is not on the path of this process
 SCHEDULE_TICKS = (("scheduler", "_SCHEDULE_TICK_INTERVAL"), ("eventbridge", "_SCHEDULER_TICK_INTERVAL"))
 TURN_SECONDS = 0.02  # between two checks for a free worker
 LOCK_TRIES = 40  # 50 ms apart; whoever only reads the file holds the lock for microseconds
@@ -95,28 +95,28 @@ def _tune(layers: str) -> None:
     in another version, the start fails here with a message.
     """
     for service, interval in SCHEDULE_TICKS:
-        module: Any = importlib.import_module(f"ministack.services.{service}")
-        _require(module, interval)
-        setattr(module, interval, 1)
-    runtime: Any = importlib.import_module("ministack.core.lambda_runtime")
-    _require(runtime, "zipfile")
+        setattr(_module(f"services.{service}", interval), interval, 1)
+    runtime = _module("core.lambda_runtime", "zipfile", "ensure_spawned")
     for reads_logs in ("_read_stderr", "_drain_stderr", "_drain_stderr_bounded"):
         _require(runtime.Worker, reads_logs)
     runtime.Worker._read_stderr = _read_log
     runtime.Worker._drain_stderr_bounded = _to_its_end(runtime.Worker._drain_stderr_bounded)
     runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _sharing(Path(layers))})
-    lambdas: Any = importlib.import_module("ministack.services.lambda_svc")
-    _require(lambdas, "acquire_worker")
-    _require(runtime, "ensure_spawned")
+    lambdas = _module("services.lambda_svc", "acquire_worker")
     lambdas.acquire_worker = _in_turn(lambdas.acquire_worker, runtime.ensure_spawned)
-    actions: Any = importlib.import_module("ministack.core.iam_actions")
-    _require(actions, "extract_iam_action")
+    actions = _module("core.iam_actions", "extract_iam_action")
     actions.extract_iam_action = _as_one_message(actions.extract_iam_action)
-    sqs: Any = importlib.import_module("ministack.services.sqs")
-    for attribute in ("_Err", "_HANDLERS", "_queue_by_arn", "_queues_lock", "esm_wake"):
-        _require(sqs, attribute)
+    sqs = _module("services.sqs", "_Err", "_HANDLERS", "_queue_by_arn", "_queues_lock", "esm_wake")
     sqs._HANDLERS["StartMessageMoveTask"] = _moving(sqs)
-    _beside(TUNED_QUEUES).tune(_require)
+    runpy.run_path(str(TUNED_QUEUES))["tune"](_require)
+
+
+def _module(name: str, *attributes: str) -> Any:
+    """A module of the emulator, which must have these attributes."""
+    module = importlib.import_module(f"ministack.{name}")
+    for attribute in attributes:
+        _require(module, attribute)
+    return module
 
 
 def _as_one_message(extract: Callable[..., str | None]) -> Callable[..., str | None]:
@@ -131,17 +131,6 @@ def _as_one_message(extract: Callable[..., str | None]) -> Callable[..., str | N
         return action.removesuffix("Batch") if action and action.startswith("sqs:") else action
 
     return extract_action
-
-
-def _beside(file: str) -> Any:
-    """Import a file by its path: its folder is not on the path of this process."""
-    path = Path(__file__).with_name(file)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        sys.exit(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _require(owner: Any, attribute: str) -> None:

@@ -100,9 +100,7 @@ def _now_and_then(expire: Callable[[Any], None]) -> Callable[[Any], None]:
     """Replaces ``_expire_retained``: looks once a second."""
 
     def expire_retained(queue: Any) -> None:
-        now = time.time()
-        if now - queue.get(LOOKED_AT, -EXPIRY_SECONDS) >= EXPIRY_SECONDS:
-            queue[LOOKED_AT] = now
+        if _due(queue, LOOKED_AT):
             expire(queue)
 
     return expire_retained
@@ -115,24 +113,28 @@ def _when_due(sweep: Callable[[Any], None], complete: Callable[[Any], None]) -> 
     """
 
     def dlq_sweep(queue: Any) -> None:
-        now = time.time()
-        if not queue["is_fifo"] and now - queue.get(SWEPT_AT, -EXPIRY_SECONDS) < EXPIRY_SECONDS:
-            most = _most_receives(queue)
-            next_ones = islice(_visible(queue["messages"], complete), BATCH)
-            if not most or all(message["receive_count"] < most for message in next_ones):
-                return
-        queue[SWEPT_AT] = now
-        sweep(queue)
+        next_ones = islice(_visible(queue["messages"], complete), BATCH)
+        if queue["is_fifo"] or _due(queue, SWEPT_AT) or _received_too_often(queue, next_ones):
+            sweep(queue)
 
     return dlq_sweep
 
 
-def _most_receives(queue: Any) -> int:
-    """How often a message may be received; 0 if that is not limited."""
+def _due(queue: Any, what: str) -> bool:
+    """Whether a second has passed since this was last due for a queue."""
+    now = time.time()
+    if now - queue.get(what, -EXPIRY_SECONDS) < EXPIRY_SECONDS:
+        return False
+    queue[what] = now
+    return True
+
+
+def _received_too_often(queue: Any, messages: Iterator[Any]) -> bool:
     try:
-        return int(json.loads(queue["attributes"].get("RedrivePolicy") or "{}").get("maxReceiveCount", 0))
+        most = int(json.loads(queue["attributes"].get("RedrivePolicy") or "{}").get("maxReceiveCount", 0))
     except (AttributeError, TypeError, ValueError):  # the emulator takes no notice of such a policy either
-        return 0
+        return False
+    return most > 0 and any(message["receive_count"] >= most for message in messages)
 
 
 def _from_received(sqs: Any, delete: FunctionType) -> Callable[[Any, str], Any]:
