@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import timedelta
 from itertools import chain
-from typing import Annotated
 
 import typer
 
 from fanin.cli import options
+from fanin.cli.commands import argument, flag, option
 from fanin.cli.parsing import moment_past, tolerated
 from fanin.cli.session import Session, session
 from fanin.domain.batch import LIVE, Batch, ChildFailures, CloseWhen, Mode, OnDeadline, OnFailure, State
@@ -24,31 +24,20 @@ def open_batch(
     ctx: typer.Context,
     *,
     user_key: options.UserKey = "",
-    mode: Annotated[Mode, typer.Option(help="Track each item in a tree, or only count.")] = Mode.EXACT,
-    idle_ttl: Annotated[
-        timedelta | None,
-        options.spans("End the batch as orphaned after this long without activity, such as 15m or 2h."),
-    ] = None,
-    lifetime: Annotated[
-        timedelta | None, options.spans("How long the batch is kept at most, such as 30d.")
-    ] = None,
+    mode: Mode = option("Track each item in a tree, or only count.", default=Mode.EXACT),
+    idle_ttl: timedelta | None = options.spans(
+        "End the batch as orphaned after this long without activity, such as 15m or 2h."
+    ),
+    lifetime: timedelta | None = options.spans("How long the batch is kept at most, such as 30d."),
     deadline: options.Deadline = None,
-    on_deadline: Annotated[
-        OnDeadline, typer.Option(help="What to do at the deadline.")
-    ] = OnDeadline.TIME_OUT,
+    on_deadline: OnDeadline = option("What to do at the deadline.", default=OnDeadline.TIME_OUT),
     limit: options.Limit = None,
-    parent_item: Annotated[
-        str | None,
-        typer.Option(
-            help="Item of another batch: done when this batch completes without failures, else failed."
-        ),
-    ] = None,
-    retry_of: Annotated[
-        int | None,
-        typer.Option(
-            parser=parse_batch_id, metavar="BATCH", help="Batch whose failed items this batch retries."
-        ),
-    ] = None,
+    parent_item: str | None = option(
+        "Item of another batch: done when this batch completes without failures, else failed."
+    ),
+    retry_of: int | None = option(
+        "Batch whose failed items this batch retries.", parser=parse_batch_id, metavar="BATCH"
+    ),
     stall_after: options.StallAfter = None,
     metadata: options.Metadata = None,
     keep: options.KeepOption = None,
@@ -58,22 +47,14 @@ def open_batch(
     min_sample: options.MinSample = None,
     on_end: options.OnEndOption = None,
     total: options.TotalNames = None,
-    results: Annotated[
-        bool, typer.Option("--results", help="Keep the results of items; `fanin results` writes them.")
-    ] = False,
-    max_items: Annotated[
-        int | None,
-        typer.Option(
-            parser=lambda text: whole(text, 1, MAX_ITEMS),
-            metavar="N",
-            help="Most items that it takes in all, such as 10k.",
-        ),
-    ] = None,
+    results: bool = flag("Keep the results of items; `fanin results` writes them.", "--results"),
+    max_items: int | None = option(
+        "Most items that it takes in all, such as 10k.",
+        parser=lambda text: whole(text, 1, MAX_ITEMS),
+        metavar="N",
+    ),
     milestones: options.Milestones = None,
-    key: Annotated[
-        str | None,
-        typer.Option(help="Idempotency key: repeating the command with it returns the same batch."),
-    ] = None,
+    key: str | None = option("Idempotency key: repeating the command with it returns the same batch."),
 ) -> None:
     """Open a batch, and print its id."""
     run = session(ctx)
@@ -107,18 +88,13 @@ def open_batch(
 def add(
     ctx: typer.Context,
     batch: options.BatchId,
-    count: Annotated[
-        int,
-        typer.Argument(
-            parser=lambda text: whole(text, 1, MAX_COUNT),
-            metavar="N",
-            help="Number of items, such as 1000, 1_000, 1e6 or 10k.",
-        ),
-    ],
-    key: Annotated[
-        str | None, typer.Option(help="Idempotency key: repeating the command with it adds nothing more.")
-    ] = None,
-    ids: Annotated[bool, typer.Option("--ids", help="Print all item ids, one a line.")] = False,
+    count: int = argument(
+        "Number of items, such as 1000, 1_000, 1e6 or 10k.",
+        parser=lambda text: whole(text, 1, MAX_COUNT),
+        metavar="N",
+    ),
+    key: str | None = option("Idempotency key: repeating the command with it adds nothing more."),
+    ids: bool = flag("Print all item ids, one a line.", "--ids"),
 ) -> None:
     """Add N items to an open batch, and print their group, BATCH:GROUP.
 
@@ -137,10 +113,9 @@ def add(
 def close(
     ctx: typer.Context,
     batch: options.BatchId,
-    when: Annotated[
-        CloseWhen,
-        typer.Option(help="When it takes no more: now, or once all that its own items add is done, too."),
-    ] = CloseWhen.NOW,
+    when: CloseWhen = option(
+        "When it takes no more: now, or once all that its own items add is done, too.", default=CloseWhen.NOW
+    ),
 ) -> None:
     """Close a batch: it takes no more items, and completes when all of them are done."""
     run = session(ctx)
@@ -188,31 +163,23 @@ def change(
 def list_batches(
     ctx: typer.Context,
     *,
-    state: Annotated[
-        State | None,
-        typer.Argument(
-            help="State of the batches to list.",
-            show_default="open and closed; with --user-key or --parent, every state",
-        ),
-    ] = None,
-    user_key: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="List batches that were opened with this user key, newest first."),
-    ] = None,
-    parent: Annotated[
-        int | None,
-        typer.Option(
-            parser=parse_batch_id,
-            metavar="BATCH",
-            help="List the batches that are nested in this one, those with failures first.",
-        ),
-    ] = None,
+    state: State | None = argument(
+        "State of the batches to list.",
+        default=None,
+        show_default="open and closed; with --user-key or --parent, every state",
+    ),
+    user_key: str | None = option(
+        "List batches that were opened with this user key, newest first.", metavar="KEY"
+    ),
+    parent: int | None = option(
+        "List the batches that are nested in this one, those with failures first.",
+        parser=parse_batch_id,
+        metavar="BATCH",
+    ),
     limit: options.PageSize = 100,
     cursor: options.Cursor = None,
     every: options.EveryPage = False,
-    progress: Annotated[
-        bool, typer.Option("--progress", help="Ask how far each live batch is: a request for each.")
-    ] = False,
+    progress: bool = flag("Ask how far each live batch is: a request for each.", "--progress"),
 ) -> None:
     """List the live batches, or those in a state, with a user key or a parent, the newest first.
 
@@ -243,8 +210,7 @@ def list_batches(
         " is open or closed" if live else f" {'and ' if named else ''}is {state}" if state else ""
     )
     shown = batches_table(newest, reached, empty=empty)
-    run.answer(BATCHES.encode(replace(page, batches=tuple(newest))), shown)
-    run.more(page.cursor)
+    run.answer(BATCHES.encode(replace(page, batches=tuple(newest))), shown, cursor=page.cursor)
 
 
 def _live(run: Session, cursor: str | None, limit: int) -> Batches:
@@ -268,18 +234,12 @@ def _live(run: Session, cursor: str | None, limit: int) -> Batches:
 def expire(
     ctx: typer.Context,
     *,
-    state: Annotated[State | None, typer.Argument(help="State of the batches to expire.")] = None,
-    idle_since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Only batches without activity since then: a duration ago (7d, 2h), or a time in RFC 3339.",
-        ),
-    ] = None,
-    batch: Annotated[
-        int | None,
-        typer.Option(parser=parse_batch_id, metavar="BATCH", help="Remove this batch, which has ended."),
-    ] = None,
+    state: State | None = argument("State of the batches to expire.", default=None),
+    idle_since: str | None = option(
+        "Only batches without activity since then: a duration ago (7d, 2h), or a time in RFC 3339.",
+        metavar="TIME",
+    ),
+    batch: int | None = option("Remove this batch, which has ended.", parser=parse_batch_id, metavar="BATCH"),
     yes: options.Yes = False,
 ) -> None:
     """Clean up: end idle live batches as orphaned, and remove ended ones.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fanin.cli import options
-from fanin.cli.commands import group
+from fanin.cli.commands import argument, group, option
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.parsing import Pair
 from fanin.cli.session import session
@@ -34,7 +34,9 @@ def _object(text: str) -> dict[str, Any]:
 
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Topic that the instance listens to.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the instance within the topic.")]
-Attributes = Annotated[list[Pair] | None, options.pairs("Attribute of the instances", "--attribute", "-a")]
+Attributes = Annotated[
+    list[Pair] | None, options.pairs("Attribute of the instances", "--attribute", "-a", default=...)
+]
 
 
 @directory.command()
@@ -42,14 +44,12 @@ def register(
     ctx: typer.Context,
     topic: Topic,
     name: Name,
-    channel: Annotated[
-        str, typer.Argument(metavar="QUEUE", help="URL or ARN of a queue tagged fanin:channel.")
-    ],
+    channel: str = argument("URL or ARN of a queue tagged fanin:channel.", metavar="QUEUE"),
     *,
     attributes: Attributes = None,
-    lease: Annotated[
-        timedelta, options.spans("Lifetime of the registration unless it is renewed, such as 90s.", "1h")
-    ] = timedelta(hours=1),
+    lease: timedelta = options.spans(
+        "Lifetime of the registration unless it is renewed, such as 90s.", "1h", default=timedelta(hours=1)
+    ),
 ) -> None:
     """Register an instance; repeating the command renews its lease or changes its queue."""
     run = session(ctx)
@@ -100,8 +100,7 @@ def list_topic(
     shown = Table("name", "until", "attributes", "channel")
     for one in page.registrations:
         shown.add_row(one.name, encode_time(one.until), _attributes(one), one.channel)
-    run.answer(wire.REGISTRATIONS.encode(page), shown)
-    run.more(page.cursor)
+    run.answer(wire.REGISTRATIONS.encode(page), shown, cursor=page.cursor)
 
 
 def _attributes(one: Registration) -> str:
@@ -115,15 +114,12 @@ RouteName = Annotated[str, typer.Argument(metavar="ROUTE", help="Name of the rou
 def put(
     ctx: typer.Context,
     name: RouteName,
-    topic: Annotated[
-        str, typer.Argument(metavar="TOPIC", help="Topic whose registrations get the matching events.")
-    ],
-    pattern: Annotated[
-        dict[str, Any],
-        typer.Argument(parser=_object, metavar="PATTERN", help="EventBridge event pattern, as JSON."),
-    ],
+    topic: str = argument("Topic whose registrations get the matching events.", metavar="TOPIC"),
+    pattern: dict[str, Any] = argument(
+        "EventBridge event pattern, as JSON.", parser=_object, metavar="PATTERN"
+    ),
     *,
-    policy: Annotated[Policy, typer.Option(help="Which of the registrations get an event.")] = Policy.ALL,
+    policy: Policy = option("Which of the registrations get an event.", default=Policy.ALL),
     attributes: Attributes = None,
 ) -> None:
     """Create or change a route, and print its name."""
@@ -152,8 +148,7 @@ def list_routes(ctx: typer.Context, *, limit: options.PageSize = 100, cursor: op
     shown = Table("route", "topic", "policy", "pattern")
     for route in page.routes:
         shown.add_row(route.name, route.topic, route.policy.value, json.dumps(dict(route.pattern)))
-    run.answer(wire.ROUTES.encode(page), shown)
-    run.more(page.cursor)
+    run.answer(wire.ROUTES.encode(page), shown, cursor=page.cursor)
 
 
 @route_.command()
@@ -167,12 +162,11 @@ def delete(ctx: typer.Context, name: RouteName) -> None:
 @route_.command()
 def send(
     ctx: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Source of the event: a name of your own.")],
-    detail_type: Annotated[str, typer.Argument(metavar="TYPE", help="Detail type of the event.")],
-    detail: Annotated[
-        dict[str, Any] | None,
-        typer.Argument(parser=_object, metavar="DETAIL", help="Detail of the event, as a JSON object."),
-    ] = None,
+    source: str = argument("Source of the event: a name of your own.", metavar="SOURCE"),
+    detail_type: str = argument("Detail type of the event.", metavar="TYPE"),
+    detail: dict[str, Any] | None = argument(
+        "Detail of the event, as a JSON object.", default=None, parser=_object, metavar="DETAIL"
+    ),
 ) -> None:
     """Put an event on the bus, to be routed, and print its correlation id."""
     run = session(ctx)

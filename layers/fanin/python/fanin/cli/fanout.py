@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from fanin.cli import options, parsing
+from fanin.cli.commands import flag, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.rows import MalformedRow, RowFormat, RowReading, bodies, format_of, guessed, unpacked
 from fanin.cli.sending import SendMeter, again, all_sent, send, stopped
@@ -88,19 +89,14 @@ def fanout(
     on_end: options.OnEndOption = None,
     total: options.TotalNames = None,
     milestones: options.Milestones = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Go on where an earlier run with this key stopped; use a new key for each import.",
-        ),
-    ] = None,
-    skip: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="With --key: the first N messages were sent; Ctrl-C prints N."),
-    ] = 0,
+    key: str | None = option(
+        "Go on where an earlier run with this key stopped; use a new key for each import.", metavar="KEY"
+    ),
+    skip: int = option(
+        "With --key: the first N messages were sent; Ctrl-C prints N.", default=0, min=0, metavar="N"
+    ),
     fair: Fair = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until the batch has ended.")] = False,
+    wait: bool = flag("Wait until the batch has ended.", "--wait"),
     fail_on_failures: options.FailOnFailures = False,
 ) -> None:
     """Send each row of a file to a queue, as a batch.
@@ -418,8 +414,8 @@ def _answer(
         "unsent": [{"item": item, "reason": reason} for item, reason in unsent.items()],
     }
     ended = [f"{batch.batch_id}  {batch.state}  {sent:,} sent"]
-    ended += [f"{failed(batch)} failed"] if batch.failed else []
-    ended += [f"{held(batch)} held"] if batch.held else []
+    ended += [f"{failed(batch).shown} failed"] if batch.failed else []
+    ended += [f"{held(batch).shown} held"] if batch.held else []
     if brought := sums(batch):
         ended.append(brought)
     run.answer(document, ", ".join(ended))

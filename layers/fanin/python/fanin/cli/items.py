@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.commands import option
 from fanin.cli.exits import code_of
 from fanin.cli.options import TotalValues
 from fanin.cli.session import Session, lines_of_stdin, session
@@ -36,15 +37,12 @@ def ack(
     ctx: typer.Context,
     items: Items = None,
     ranges: Ranges = None,
-    counts: Annotated[
-        list[Count] | None,
-        typer.Option(
-            "--count",
-            parser=parsing.count,
-            metavar="BATCH=N",
-            help="Count N items of an estimated batch as done; may be repeated.",
-        ),
-    ] = None,
+    counts: list[Count] | None = option(
+        "Count N items of an estimated batch as done; may be repeated.",
+        "--count",
+        parser=parsing.count,
+        metavar="BATCH=N",
+    ),
     total: TotalValues = None,
 ) -> None:
     """Mark items done; an item may be acknowledged more than once.
@@ -63,7 +61,7 @@ def fail(
     ctx: typer.Context,
     items: Items = None,
     ranges: Ranges = None,
-    reason: Annotated[str, typer.Option(help="Why the items failed; `fanin failures` lists it.")] = "",
+    reason: str = option("Why the items failed; `fanin failures` lists it.", default=""),
     total: TotalValues = None,
 ) -> None:
     """Mark items failed; they count as done, unless their batch holds them.

@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from fanin.cli.commands import option
 from fanin.cli.parsing import Pair, ordinals, pair, target
 from fanin.domain.batch import ChildFailures, OnFailure
 from fanin.domain.failures import Keep
@@ -14,19 +15,14 @@ from fanin.domain.targets import Target
 from fanin.wire.typed import moment, percents, span
 
 
-def spans(text: str, shown: str | bool = True) -> Any:
-    """An option for a duration.
-
-    Args:
-        text: its help.
-        shown: the default, as people write it.
-    """
-    return typer.Option(parser=span, metavar="SPAN", help=text, show_default=shown)
+def spans(text: str, shown: str | bool = True, default: Any = None) -> Any:
+    """An option for a duration; its help, and its default also as people write it."""
+    return option(text, default=default, parser=span, metavar="SPAN", show_default=shown)
 
 
-def pairs(text: str, *names: str, metavar: str = "NAME=VALUE") -> Any:
+def pairs(text: str, *names: str, default: Any = None, metavar: str = "NAME=VALUE") -> Any:
     """An option for names with values, each given by an option of its own; its help, and its names."""
-    return typer.Option(*names, parser=pair, metavar=metavar, help=f"{text}; may be repeated.")
+    return option(f"{text}; may be repeated.", *names, default=default, parser=pair, metavar=metavar)
 
 
 BatchId: TypeAlias = Annotated[
@@ -72,13 +68,14 @@ Milestones: TypeAlias = Annotated[
     ),
 ]
 StallAfter: TypeAlias = Annotated[
-    timedelta | None, spans("Report a stall after this long without activity, such as 15m; 0 for never.")
+    timedelta | None,
+    spans("Report a stall after this long without activity, such as 15m; 0 for never.", default=...),
 ]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", help="Most items that may be pending at a time.")
 ]
 Metadata: TypeAlias = Annotated[
-    list[Pair] | None, pairs("Metadata, which events contain", "--meta", metavar="KEY=VALUE")
+    list[Pair] | None, pairs("Metadata, which events contain", "--meta", default=..., metavar="KEY=VALUE")
 ]
 WhatOnFailure: TypeAlias = Annotated[
     OnFailure,

@@ -3,21 +3,21 @@
 import csv
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated
 
 import typer
 
 from fanin.cli import options, parsing
+from fanin.cli.commands import flag, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.session import session
 from fanin.domain.diagnosis import Diagnosis
 from fanin.domain.limits import counted
 from fanin.domain.reports import Errors, Failures, Missing
-from fanin.domain.targets import TargetReport, TargetReports, TargetState
+from fanin.domain.targets import TargetReports, TargetState
 from fanin.wire.batches import ATTENTION, KEYED_ITEM, PROGRESS, TARGET_REPORTS, VERDICT
 from fanin.wire.items import DIAGNOSIS, ERRORS, FAILED_ITEMS, FAILED_MESSAGE, ITEM_RESULT, MISSING
 from fanin.wire.json_types import encode_time
@@ -29,9 +29,7 @@ app = typer.Typer()
 def status(
     ctx: typer.Context,
     batch: options.BatchId,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Count exactly, however many reads that takes.")
-    ] = False,
+    exact: bool = flag("Count exactly, however many reads that takes.", "--exact"),
     fail_on_failures: options.FailOnFailures = False,
 ) -> None:
     """Show a batch and its progress."""
@@ -55,7 +53,7 @@ def status(
 def item(
     ctx: typer.Context,
     batch: options.BatchId,
-    key: Annotated[str, typer.Option(metavar="KEY", help="The key that the item was added with.")],
+    key: str = option("The key that the item was added with.", default=..., metavar="KEY"),
 ) -> None:
     """Show the item of a key: its id, and whether it is done."""
     run = session(ctx)
@@ -93,8 +91,7 @@ def missing(
         keys = (", ".join(found.keys),) if keyed else ()
         span = f"{found.group}:{items.start}..{items.stop}"
         shown.add_row(f"{found.start}..{found.stop}", count, span, *keys)
-    run.answer(MISSING.encode(page), shown)
-    run.more(page.cursor)
+    run.answer(MISSING.encode(page), shown, cursor=page.cursor)
 
 
 @app.command()
@@ -105,13 +102,10 @@ def failures(
     limit: options.PageSize = 100,
     cursor: options.Cursor = None,
     every: options.EveryPage = False,
-    by_error: Annotated[
-        bool, typer.Option("--by-error", help="Count the failures by error; reads all of them.")
-    ] = False,
-    message: Annotated[
-        str | None,
-        typer.Option(metavar="ITEM", help="Print the message of this failed item, by its id or its ordinal."),
-    ] = None,
+    by_error: bool = flag("Count the failures by error; reads all of them.", "--by-error"),
+    message: str | None = option(
+        "Print the message of this failed item, by its id or its ordinal.", metavar="ITEM"
+    ),
 ) -> None:
     """List the items that failed or are held, and why.
 
@@ -150,15 +144,12 @@ def failures(
         kept = "message" if failure.kept else ""
         name = (failure.key if keyed else "") or failure.item
         shown.add_row(str(failure.ordinal), name, state, kept, failure.reason)
-    run.answer(FAILED_ITEMS.encode(page), shown)
-    run.more(page.cursor)
+    run.answer(FAILED_ITEMS.encode(page), shown, cursor=page.cursor)
 
 
 @app.command()
 def verify(
-    ctx: typer.Context,
-    batch: options.BatchId,
-    repair: Annotated[bool, typer.Option("--repair", help="Repair what disagrees.")] = False,
+    ctx: typer.Context, batch: options.BatchId, repair: bool = flag("Repair what disagrees.", "--repair")
 ) -> None:
     """Recompute a batch from its items up, and say what disagrees; it writes nothing without --repair.
 
@@ -192,9 +183,7 @@ class Form(StrEnum):
 def results(
     ctx: typer.Context,
     batch: options.BatchId,
-    form: Annotated[
-        Form, typer.Option("--format", help="JSON lines, or CSV with the JSON in a column.")
-    ] = Form.JSONL,
+    form: Form = option("JSON lines, or CSV with the JSON in a column.", "--format", default=Form.JSONL),
 ) -> None:
     """Write the results of all items that are done, in their order.
 
@@ -217,34 +206,27 @@ def results(
 def targets(
     ctx: typer.Context,
     batch: options.BatchId,
-    redeliver: Annotated[
-        bool,
-        typer.Option(
-            "--redeliver", help="Tell those at once that were not told yet; the batch must have ended."
-        ),
-    ] = False,
+    redeliver: bool = flag(
+        "Tell those at once that were not told yet; the batch must have ended.", "--redeliver"
+    ),
 ) -> None:
     """Show who is called back at the end of a batch. Exits with 1 if a target is parked."""
     run = session(ctx)
     found = run.tracker.redeliver(batch) if redeliver else run.tracker.targets(batch)
-    run.answer(TARGET_REPORTS.encode(TargetReports(found)), _targets_table(found))
+    columns = ("target", "type", "when", "to", "state", "attempts", "delivered", "last error", "next")
+    shown = Table(*columns, empty="nobody is called back: the batch was opened without --on-end")
+    for one in found:
+        delivered = "" if one.delivered_at is None else encode_time(one.delivered_at)
+        later = "" if one.next_at is None else f"by {encode_time(one.next_at)}"
+        cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, one.last_error or "", later)
+        shown.add_row(str(one.number), *map(str, cells))
+    run.answer(TARGET_REPORTS.encode(TargetReports(found)), shown)
     untold = sum(not target.state.settled for target in found)
     if redeliver and untold:
         again = run.command("targets", str(batch))
         run.remark(f"{counted(untold, 'target')} told again; the states are those before. To see: {again}")
     if any(target.state is TargetState.PARKED for target in found) and not redeliver:
         raise typer.Exit(ExitCode.WRONG)
-
-
-def _targets_table(targets: Sequence[TargetReport]) -> Table:
-    columns = ("target", "type", "when", "to", "state", "attempts", "delivered", "last error", "next")
-    made = Table(*columns, empty="nobody is called back: the batch was opened without --on-end")
-    for one in targets:
-        delivered = "" if one.delivered_at is None else encode_time(one.delivered_at)
-        later = "" if one.next_at is None else f"by {encode_time(one.next_at)}"
-        cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, one.last_error or "", later)
-        made.add_row(str(one.number), *map(str, cells))
-    return made
 
 
 @app.command()

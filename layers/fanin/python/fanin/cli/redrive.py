@@ -1,10 +1,10 @@
 """Commands on failed items: ``fanin redrive`` sends them again, ``fanin release`` gives up held ones."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
 
 import typer
 
+from fanin.cli.commands import flag, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet
 from fanin.cli.options import BatchId, OfErrors, OfOrdinals
@@ -23,14 +23,9 @@ def redrive(
     *,
     errors: OfErrors = None,
     ranges: OfOrdinals = None,
-    queue: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Send to this queue instead of the one a message came from."),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Return while the service goes on with a large redrive.")
-    ] = False,
+    queue: str | None = option("Send to this queue instead of the one a message came from.", metavar="URL"),
+    dry_run: bool = flag("Only count.", "--dry-run"),
+    no_wait: bool = flag("Return while the service goes on with a large redrive.", "--no-wait"),
 ) -> None:
     """Send the messages of failed items again, each failure once.
 

@@ -122,8 +122,8 @@ class Session:
         options = ["--local"] if self.local else ["--api-url", self.api_url] if self.api_url else []
         return shlex.join(["fanin", *options, *words])
 
-    def answer(self, document: Any, *text: str | FactSheet | Table) -> None:
-        """Print the answer: the document with ``--json``, otherwise the text.
+    def answer(self, document: Any, *text: str | FactSheet | Table, cursor: str | None = None) -> None:
+        """Print the answer: the document with ``--json``, otherwise the text, and how to get the next page.
 
         A terminal shows tables. In a pipe each record is a line; sentences beside a table then go to stderr.
 
@@ -149,6 +149,7 @@ class Session:
                     if isinstance(part, Table) and part.empty and not len(part):
                         self.remark(part.empty)
                     typer.echo("".join(f"{line}\n" for line in part.lines()), nl=False)
+        self.more(cursor)
 
     def remark(self, text: str) -> None:
         """Print a line to stderr, beside the answer."""

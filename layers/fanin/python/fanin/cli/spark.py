@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from fanin.cli.commands import group
+from fanin.cli.commands import argument, flag, group, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.options import pairs, spans
 from fanin.cli.parsing import Pair
@@ -30,44 +30,27 @@ STACK = "fanin-pipeline"
 @app.command()
 def submit(
     ctx: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="JOB -- ARGUMENTS",
-            help="Name of the job: ack, audit or fan-out; no name with --script. Then its own arguments; --"
-            " --help lists them.",
-            autocompletion=lambda: list(JobName),
-        ),
-    ] = None,
+    words: list[str] | None = argument(
+        "Name of the job: ack, audit or fan-out; no name with --script. Then its own arguments; --"
+        " --help lists them.",
+        default=None,
+        metavar="JOB -- ARGUMENTS",
+        autocompletion=lambda: list(JobName),
+    ),
     *,
-    script: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Run this script of your own instead of a job of fanin."),
-    ] = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="PATH", help="A file or folder that the script imports; may be repeated."),
-    ] = None,
+    script: Path | None = option("Run this script of your own instead of a job of fanin.", metavar="FILE"),
+    files: list[Path] | None = option(
+        "A file or folder that the script imports; may be repeated.", metavar="PATH"
+    ),
     stack: StackOption = STACK,
-    wheel: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", dir_okay=False, help="Run this wheel of fanin instead of the installed one."
-        ),
-    ] = None,
-    deployed: Annotated[
-        bool,
-        typer.Option("--deployed", help="Run the fanin that the stack was deployed with; upload nothing."),
-    ] = False,
-    conf: Annotated[list[Pair] | None, pairs("A Spark property")] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(help="Idempotency token: repeating the command with it starts no second run."),
-    ] = None,
-    attempts: Annotated[
-        int, typer.Option(min=1, help="How often to start the job at most, until it succeeds.")
-    ] = 1,
-    timeout: Annotated[timedelta | None, spans("Stop the job after this long; 12h by default.")] = None,
+    wheel: Path | None = option(
+        "Run this wheel of fanin instead of the installed one.", metavar="FILE", dir_okay=False
+    ),
+    deployed: bool = flag("Run the fanin that the stack was deployed with; upload nothing.", "--deployed"),
+    conf: list[Pair] | None = pairs("A Spark property"),
+    token: str | None = option("Idempotency token: repeating the command with it starts no second run."),
+    attempts: int = option("How often to start the job at most, until it succeeds.", default=1, min=1),
+    timeout: timedelta | None = spans("Stop the job after this long; 12h by default."),
     wait: WaitOption = False,
 ) -> None:
     """Run a job on EMR Serverless, and print the id of the run.

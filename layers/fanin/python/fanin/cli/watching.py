@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import typer
 
+from fanin.cli.commands import argument, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet
 from fanin.cli.options import FailOnFailures, spans
@@ -138,9 +139,9 @@ def describe(progress: Progress, pace: Pace) -> str:
     items, row = progress.batch.items, progress.batch
     parts = [f"{progress.done_min:,} of {items:,}"]
     if row.failed:
-        parts.append(f"{failed(row)} of these failed")
+        parts.append(f"{failed(row).shown} of these failed")
     if row.held:
-        parts.append(f"{held(row)} held")
+        parts.append(f"{held(row).shown} held")
     if brought := sums(row):
         parts.append(brought)
     parts.append(str(row.state))
@@ -230,19 +231,14 @@ def _lines(run: Session, *, several: bool) -> Draw:
 def watch(
     ctx: typer.Context,
     *,
-    batches: Annotated[
-        list[int] | None,
-        typer.Argument(parser=parse_batch_id, metavar="BATCH...", help="Ids of the batches."),
-    ] = None,
-    user_key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Watch every live batch with this user key, also those that are opened meanwhile.",
-        ),
-    ] = None,
-    every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between two requests.")] = 1.0,
-    timeout: Annotated[timedelta | None, spans("Stop watching after this long, and exit with 1.")] = None,
+    batches: list[int] | None = argument(
+        "Ids of the batches.", default=None, parser=parse_batch_id, metavar="BATCH..."
+    ),
+    user_key: str | None = option(
+        "Watch every live batch with this user key, also those that are opened meanwhile.", metavar="KEY"
+    ),
+    every: float = option("Seconds between two requests.", default=1.0, min=0.1, max=3600),
+    timeout: timedelta | None = spans("Stop watching after this long, and exit with 1."),
     fail_on_failures: FailOnFailures = False,
 ) -> None:
     """Watch batches until all of them have ended.
