@@ -3,16 +3,19 @@
 from dataclasses import replace
 from datetime import timedelta
 from itertools import chain
+from typing import Any
 
 import typer
 
 from fanin.cli import options
 from fanin.cli.commands import argument, flag, option
-from fanin.cli.parsing import moment_past, tolerated
+from fanin.cli.parsing import Pair, moment_past, tolerated
 from fanin.cli.session import Session, session
 from fanin.domain.batch import LIVE, Batch, ChildFailures, CloseWhen, Mode, OnDeadline, OnFailure, State
+from fanin.domain.failures import Keep
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, parse_batch_id
 from fanin.domain.reports import Batches
+from fanin.domain.targets import Target
 from fanin.wire.batches import BATCH, BATCHES, EXPIRED, GROUP
 from fanin.wire.typed import whole
 
@@ -23,37 +26,37 @@ app = typer.Typer()
 def open_batch(
     ctx: typer.Context,
     *,
-    user_key: options.UserKey = "",
+    user_key: str = options.USER_KEY,
     mode: Mode = option("Track each item in a tree, or only count.", default=Mode.EXACT),
     idle_ttl: timedelta | None = options.spans(
         "End the batch as orphaned after this long without activity, such as 15m or 2h."
     ),
     lifetime: timedelta | None = options.spans("How long the batch is kept at most, such as 30d."),
-    deadline: options.Deadline = None,
+    deadline: Any = options.DEADLINE,
     on_deadline: OnDeadline = option("What to do at the deadline.", default=OnDeadline.TIME_OUT),
-    limit: options.Limit = None,
+    limit: int | None = options.LIMIT,
     parent_item: str | None = option(
         "Item of another batch: done when this batch completes without failures, else failed."
     ),
     retry_of: int | None = option(
         "Batch whose failed items this batch retries.", parser=parse_batch_id, metavar="BATCH"
     ),
-    stall_after: options.StallAfter = None,
-    metadata: options.Metadata = None,
-    keep: options.KeepOption = None,
-    on_failure: options.WhatOnFailure = OnFailure.DONE,
-    child_failures: options.OfChildren = ChildFailures.FAIL,
-    tolerate_failures: options.ToleratedFailures = None,
-    min_sample: options.MinSample = None,
-    on_end: options.OnEndOption = None,
-    total: options.TotalNames = None,
+    stall_after: timedelta | None = options.STALL_AFTER,
+    metadata: list[Pair] | None = options.METADATA,
+    keep: Keep | None = options.KEEP,
+    on_failure: OnFailure = options.ON_FAILURE,
+    child_failures: ChildFailures = options.CHILD_FAILURES,
+    tolerate_failures: str | None = options.TOLERATED_FAILURES,
+    min_sample: int | None = options.MIN_SAMPLE,
+    on_end: list[Target] | None = options.ON_END,
+    total: list[str] | None = options.TOTAL_NAMES,
     results: bool = flag("Keep the results of items; `fanin results` writes them.", "--results"),
     max_items: int | None = option(
         "Most items that it takes in all, such as 10k.",
         parser=lambda text: whole(text, 1, MAX_ITEMS),
         metavar="N",
     ),
-    milestones: options.Milestones = None,
+    milestones: Any = options.MILESTONES,
     key: str | None = option("Idempotency key: repeating the command with it returns the same batch."),
 ) -> None:
     """Open a batch, and print its id."""
@@ -87,7 +90,7 @@ def open_batch(
 @app.command()
 def add(
     ctx: typer.Context,
-    batch: options.BatchId,
+    batch: int = options.BATCH_ID,
     count: int = argument(
         "Number of items, such as 1000, 1_000, 1e6 or 10k.",
         parser=lambda text: whole(text, 1, MAX_COUNT),
@@ -112,7 +115,7 @@ def add(
 @app.command()
 def close(
     ctx: typer.Context,
-    batch: options.BatchId,
+    batch: int = options.BATCH_ID,
     when: CloseWhen = option(
         "When it takes no more: now, or once all that its own items add is done, too.", default=CloseWhen.NOW
     ),
@@ -124,7 +127,7 @@ def close(
 
 
 @app.command()
-def cancel(ctx: typer.Context, batch: options.BatchId) -> None:
+def cancel(ctx: typer.Context, batch: int = options.BATCH_ID) -> None:
     """Cancel a batch; a batch that has ended stays as it is."""
     run = session(ctx)
     row = run.tracker.cancel(batch)
@@ -136,13 +139,13 @@ def cancel(ctx: typer.Context, batch: options.BatchId) -> None:
 @app.command()
 def change(
     ctx: typer.Context,
-    batch: options.BatchId,
+    batch: int = options.BATCH_ID,
     *,
-    deadline: options.Deadline = None,
-    tolerate_failures: options.ToleratedFailures = None,
-    min_sample: options.MinSample = None,
-    stall_after: options.StallAfter = None,
-    milestones: options.Milestones = None,
+    deadline: Any = options.DEADLINE,
+    tolerate_failures: str | None = options.TOLERATED_FAILURES,
+    min_sample: int | None = options.MIN_SAMPLE,
+    stall_after: timedelta | None = options.STALL_AFTER,
+    milestones: Any = options.MILESTONES,
 ) -> None:
     """Change the deadline, the tolerated failures, the stall time or the milestones of a live batch.
 
@@ -176,9 +179,9 @@ def list_batches(
         parser=parse_batch_id,
         metavar="BATCH",
     ),
-    limit: options.PageSize = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
     progress: bool = flag("Ask how far each live batch is: a request for each.", "--progress"),
 ) -> None:
     """List the live batches, or those in a state, with a user key or a parent, the newest first.
@@ -240,7 +243,7 @@ def expire(
         metavar="TIME",
     ),
     batch: int | None = option("Remove this batch, which has ended.", parser=parse_batch_id, metavar="BATCH"),
-    yes: options.Yes = False,
+    yes: bool = options.YES,
 ) -> None:
     """Clean up: end idle live batches as orphaned, and remove ended ones.
 

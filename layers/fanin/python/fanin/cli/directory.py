@@ -2,7 +2,7 @@
 
 import json
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -32,21 +32,19 @@ def _object(text: str) -> dict[str, Any]:
     return parsed
 
 
-Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Topic that the instance listens to.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the instance within the topic.")]
-Attributes = Annotated[
-    list[Pair] | None, options.pairs("Attribute of the instances", "--attribute", "-a", default=...)
-]
+TOPIC = argument("Topic that the instance listens to.", metavar="TOPIC")
+NAME = argument("Name of the instance within the topic.", metavar="NAME")
+ATTRIBUTES = options.pairs("Attribute of the instances", "--attribute", "-a")
 
 
 @directory.command()
 def register(
     ctx: typer.Context,
-    topic: Topic,
-    name: Name,
+    topic: str = TOPIC,
+    name: str = NAME,
     channel: str = argument("URL or ARN of a queue tagged fanin:channel.", metavar="QUEUE"),
     *,
-    attributes: Attributes = None,
+    attributes: list[Pair] | None = ATTRIBUTES,
     lease: timedelta = options.spans(
         "Lifetime of the registration unless it is renewed, such as 90s.", "1h", default=timedelta(hours=1)
     ),
@@ -59,7 +57,7 @@ def register(
 
 
 @directory.command()
-def deregister(ctx: typer.Context, topic: Topic, name: Name) -> None:
+def deregister(ctx: typer.Context, topic: str = TOPIC, name: str = NAME) -> None:
     """End a registration; succeeds also if the instance is not registered."""
     run = session(ctx)
     deleted = run.tracker.directory.deregister(topic, name)
@@ -67,7 +65,7 @@ def deregister(ctx: typer.Context, topic: Topic, name: Name) -> None:
 
 
 @directory.command()
-def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
+def show(ctx: typer.Context, topic: str = TOPIC, name: str = NAME) -> None:
     """Show a registration."""
     run = session(ctx)
     one = run.tracker.directory.get(topic, name)
@@ -83,12 +81,12 @@ def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
 @directory.command("list")
 def list_topic(
     ctx: typer.Context,
-    topic: Topic,
+    topic: str = TOPIC,
     *,
-    attributes: Attributes = None,
-    limit: options.PageSize = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
+    attributes: list[Pair] | None = ATTRIBUTES,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
 ) -> None:
     """List the registrations in a topic that have all the given attributes."""
     run = session(ctx)
@@ -107,20 +105,20 @@ def _attributes(one: Registration) -> str:
     return ", ".join(f"{name}={value}" for name, value in one.attributes.items())
 
 
-RouteName = Annotated[str, typer.Argument(metavar="ROUTE", help="Name of the route.")]
+ROUTE_NAME = argument("Name of the route.", metavar="ROUTE")
 
 
 @route_.command()
 def put(
     ctx: typer.Context,
-    name: RouteName,
+    name: str = ROUTE_NAME,
     topic: str = argument("Topic whose registrations get the matching events.", metavar="TOPIC"),
     pattern: dict[str, Any] = argument(
         "EventBridge event pattern, as JSON.", parser=_object, metavar="PATTERN"
     ),
     *,
     policy: Policy = option("Which of the registrations get an event.", default=Policy.ALL),
-    attributes: Attributes = None,
+    attributes: list[Pair] | None = ATTRIBUTES,
 ) -> None:
     """Create or change a route, and print its name."""
     run = session(ctx)
@@ -130,7 +128,7 @@ def put(
 
 
 @route_.command("show")
-def show_route(ctx: typer.Context, name: RouteName) -> None:
+def show_route(ctx: typer.Context, name: str = ROUTE_NAME) -> None:
     """Show a route."""
     run = session(ctx)
     route = run.tracker.routing.get(name)
@@ -141,7 +139,9 @@ def show_route(ctx: typer.Context, name: RouteName) -> None:
 
 
 @route_.command("list")
-def list_routes(ctx: typer.Context, *, limit: options.PageSize = 100, cursor: options.Cursor = None) -> None:
+def list_routes(
+    ctx: typer.Context, *, limit: int = options.PAGE_SIZE, cursor: str | None = options.CURSOR
+) -> None:
     """List the routes."""
     run = session(ctx)
     page = run.tracker.routing.page(cursor=cursor, limit=limit)
@@ -152,7 +152,7 @@ def list_routes(ctx: typer.Context, *, limit: options.PageSize = 100, cursor: op
 
 
 @route_.command()
-def delete(ctx: typer.Context, name: RouteName) -> None:
+def delete(ctx: typer.Context, name: str = ROUTE_NAME) -> None:
     """Delete a route; succeeds also if the route does not exist."""
     run = session(ctx)
     deleted = run.tracker.routing.delete(name)

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from fanin.cli import options, parsing
-from fanin.cli.commands import flag, option
+from fanin.cli.commands import argument, flag, option
 from fanin.cli.exits import ExitCode
+from fanin.cli.parsing import Pair
 from fanin.cli.rows import MalformedRow, RowFormat, RowReading, bodies, format_of, guessed, unpacked
 from fanin.cli.sending import SendMeter, again, all_sent, send, stopped
 from fanin.cli.session import Session, session
@@ -25,7 +26,9 @@ from fanin.cli.watching import complete, follow_all, may_have_failed
 from fanin.client.messages import Message
 from fanin.domain.batch import Batch, OnFailure, State
 from fanin.domain.diagnosis import SentItems
+from fanin.domain.failures import Keep
 from fanin.domain.reports import MissingRange
+from fanin.domain.targets import Target
 from fanin.errors import BatchClosed, FaninError, InvalidRequest, SendFailed
 from fanin.wire.json_types import encode_time
 
@@ -38,66 +41,49 @@ _ENVELOPE: Final = 1_024
 """Bytes of a message kept for its item id and the names and types of its attributes."""
 
 
-RowsFile: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file to read; - reads stdin.")
-]
-QueueUrl: TypeAlias = Annotated[str, typer.Option(metavar="URL", help="URL of the SQS queue to send to.")]
-Format: TypeAlias = Annotated[
-    RowFormat | None,
-    typer.Option(
-        "--format", help="Format of the file, if its name does not say it; that of stdin is guessed."
-    ),
-]
-Delimiter: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHARACTER",
-        help="What separates the fields of CSV, such as ';'; \\t is a tab.",
-        show_default=",",
-    ),
-]
-Encoding: TypeAlias = Annotated[
-    str, typer.Option(metavar="NAME", help="Encoding of CSV and JSON lines, such as latin-1.")
-]
-Fair: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--fair",
-        help="On a standard queue, name the batch as the group of its messages, so that a large batch keeps"
-        " no other waiting.",
-    ),
-]
+ROWS_FILE = argument("The file to read; - reads stdin.", metavar="FILE", dir_okay=False)
+QUEUE_URL = option("URL of the SQS queue to send to.", default=..., metavar="URL")
+FORMAT = option("Format of the file, if its name does not say it; that of stdin is guessed.", "--format")
+DELIMITER = option(
+    "What separates the fields of CSV, such as ';'; \\t is a tab.", metavar="CHARACTER", show_default=","
+)
+ENCODING = option("Encoding of CSV and JSON lines, such as latin-1.", default="utf-8", metavar="NAME")
+FAIR = flag(
+    "On a standard queue, name the batch as the group of its messages, so that a large batch keeps"
+    " no other waiting.",
+    "--fair",
+)
 
 
 @app.command()
 def fanout(
     ctx: typer.Context,
     *,
-    file: RowsFile,
-    queue: QueueUrl,
-    kind: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = "utf-8",
-    user_key: options.UserKey = "",
-    deadline: options.Deadline = None,
-    limit: options.Limit = None,
-    metadata: options.Metadata = None,
-    keep: options.KeepOption = None,
-    on_failure: options.WhatOnFailure = OnFailure.DONE,
-    tolerate_failures: options.ToleratedFailures = None,
-    min_sample: options.MinSample = None,
-    on_end: options.OnEndOption = None,
-    total: options.TotalNames = None,
-    milestones: options.Milestones = None,
+    file: Path = ROWS_FILE,
+    queue: str = QUEUE_URL,
+    kind: RowFormat | None = FORMAT,
+    delimiter: str | None = DELIMITER,
+    encoding: str = ENCODING,
+    user_key: str = options.USER_KEY,
+    deadline: Any = options.DEADLINE,
+    limit: int | None = options.LIMIT,
+    metadata: list[Pair] | None = options.METADATA,
+    keep: Keep | None = options.KEEP,
+    on_failure: OnFailure = options.ON_FAILURE,
+    tolerate_failures: str | None = options.TOLERATED_FAILURES,
+    min_sample: int | None = options.MIN_SAMPLE,
+    on_end: list[Target] | None = options.ON_END,
+    total: list[str] | None = options.TOTAL_NAMES,
+    milestones: Any = options.MILESTONES,
     key: str | None = option(
         "Go on where an earlier run with this key stopped; use a new key for each import.", metavar="KEY"
     ),
     skip: int = option(
         "With --key: the first N messages were sent; Ctrl-C prints N.", default=0, min=0, metavar="N"
     ),
-    fair: Fair = False,
+    fair: bool = FAIR,
     wait: bool = flag("Wait until the batch has ended.", "--wait"),
-    fail_on_failures: options.FailOnFailures = False,
+    fail_on_failures: bool = options.FAIL_ON_FAILURES,
 ) -> None:
     """Send each row of a file to a queue, as a batch.
 
@@ -183,13 +169,13 @@ def fanout(
 def resend(
     ctx: typer.Context,
     *,
-    batch: options.BatchId,
-    file: RowsFile,
-    queue: QueueUrl,
-    kind: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = "utf-8",
-    fair: Fair = False,
+    batch: int = options.BATCH_ID,
+    file: Path = ROWS_FILE,
+    queue: str = QUEUE_URL,
+    kind: RowFormat | None = FORMAT,
+    delimiter: str | None = DELIMITER,
+    encoding: str = ENCODING,
+    fair: bool = FAIR,
 ) -> None:
     """Send the rows of a file again whose items are missing: their messages were lost.
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Annotated
 
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.commands import option
+from fanin.cli.commands import argument, option
 from fanin.cli.exits import code_of
-from fanin.cli.options import TotalValues
+from fanin.cli.options import TOTAL_VALUES
 from fanin.cli.session import Session, lines_of_stdin, session
 from fanin.domain.marks import Count, Done, Failure, ItemRange, Mark, Marked, Receipt
 from fanin.errors import FaninError, PartlyMarked
@@ -17,33 +16,27 @@ from fanin.wire.marks import MARKED
 
 app = typer.Typer()
 
-Items = Annotated[
-    list[str] | None, typer.Argument(metavar="ITEM...", help="Item ids; - reads them from stdin, one a line.")
-]
-Ranges = Annotated[
-    list[ItemRange] | None,
-    typer.Option(
-        "--range",
-        parser=parsing.item_range,
-        metavar="BATCH:GROUP[:FROM..TO]",
-        help="All items of a group, or those with FROM <= i < TO, as `fanin missing` prints them; may be"
-        " repeated.",
-    ),
-]
+ITEMS = argument("Item ids; - reads them from stdin, one a line.", default=None, metavar="ITEM...")
+RANGES = option(
+    "All items of a group, or those with FROM <= i < TO, as `fanin missing` prints them; may be repeated.",
+    "--range",
+    parser=parsing.item_range,
+    metavar="BATCH:GROUP[:FROM..TO]",
+)
 
 
 @app.command()
 def ack(
     ctx: typer.Context,
-    items: Items = None,
-    ranges: Ranges = None,
+    items: list[str] | None = ITEMS,
+    ranges: list[ItemRange] | None = RANGES,
     counts: list[Count] | None = option(
         "Count N items of an estimated batch as done; may be repeated.",
         "--count",
         parser=parsing.count,
         metavar="BATCH=N",
     ),
-    total: TotalValues = None,
+    total: list[str] | None = TOTAL_VALUES,
 ) -> None:
     """Mark items done; an item may be acknowledged more than once.
 
@@ -59,10 +52,10 @@ def ack(
 @app.command()
 def fail(
     ctx: typer.Context,
-    items: Items = None,
-    ranges: Ranges = None,
+    items: list[str] | None = ITEMS,
+    ranges: list[ItemRange] | None = RANGES,
     reason: str = option("Why the items failed; `fanin failures` lists it.", default=""),
-    total: TotalValues = None,
+    total: list[str] | None = TOTAL_VALUES,
 ) -> None:
     """Mark items failed; they count as done, unless their batch holds them.
 

@@ -2,7 +2,6 @@
 
 import json
 from datetime import timedelta
-from typing import Annotated
 
 import typer
 
@@ -48,9 +47,9 @@ def start(
         parser=parsing.quorum,
         metavar="K|SHARE",
     ),
-    user_key: options.UserKey = "",
-    metadata: options.Metadata = None,
-    total: options.TotalNames = None,
+    user_key: str = options.USER_KEY,
+    metadata: list[Pair] | None = options.METADATA,
+    total: list[str] | None = options.TOTAL_NAMES,
     key: str | None = option("Idempotency key: repeating the command with it starts nothing more."),
 ) -> None:
     """Send a message to a topic or to queues, and print the batch id of the scatter."""
@@ -75,7 +74,7 @@ def start(
 
 
 @scatter.command()
-def show(ctx: typer.Context, batch: options.BatchId) -> None:
+def show(ctx: typer.Context, batch: int = options.BATCH_ID) -> None:
     """Show how many recipients replied, failed and are missing, counted exactly."""
     run = session(ctx)
     found = run.tracker.scatters.status(batch)
@@ -85,10 +84,10 @@ def show(ctx: typer.Context, batch: options.BatchId) -> None:
 @app.command()
 def replies(
     ctx: typer.Context,
-    batch: options.BatchId,
+    batch: int = options.BATCH_ID,
     limit: int = option("Most replies on one page.", "--limit", default=100, min=1, max=100),
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
 ) -> None:
     """List the replies to a scatter, in the order of the recipients."""
     run = session(ctx)
@@ -121,7 +120,7 @@ def _facts(found: Scattered) -> list[tuple[str, object]]:
     ]
 
 
-FrameId = Annotated[int, typer.Argument(parser=parse_batch_id, metavar="FRAME", help="Id of the frame.")]
+FRAME_ID = argument("Id of the frame.", parser=parse_batch_id, metavar="FRAME")
 
 
 @frames.command("open")
@@ -141,7 +140,7 @@ def open_frame(
         f"{DEFAULT_TTL}s",
         default=timedelta(seconds=DEFAULT_TTL),
     ),
-    user_key: options.UserKey = "",
+    user_key: str = options.USER_KEY,
     key: str | None = option("Idempotency key: a repeat prints the id of the same frame.", metavar="KEY"),
 ) -> None:
     """Open a frame of N envelopes, and print its id."""
@@ -153,7 +152,11 @@ def open_frame(
 
 @frames.command("status")
 def frame_status(
-    ctx: typer.Context, frame: FrameId, *, limit: options.PageSize = 100, cursor: options.Cursor = None
+    ctx: typer.Context,
+    frame: int = FRAME_ID,
+    *,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
 ) -> None:
     """Show the state of a frame, and its missing envelopes as half-open ranges FROM..TO."""
     run = session(ctx)
@@ -165,7 +168,7 @@ def frame_status(
 @frames.command()
 def claim(
     ctx: typer.Context,
-    frame: FrameId,
+    frame: int = FRAME_ID,
     indices: list[int] = argument("Numbers of the envelopes, from 0.", min=0, metavar="INDEX..."),
     *,
     lease: int = option(
@@ -178,13 +181,13 @@ def claim(
     run.answer(CLAIMS.encode(claims), *(f"{claim.hold} {claim.item}" for claim in claims))
 
 
-Name = Annotated[str, typer.Argument(metavar="BUFFER", help="Name of the buffer.")]
+NAME = argument("Name of the buffer.", metavar="BUFFER")
 
 
 @buffers.command()
 def define(
     ctx: typer.Context,
-    name: Name,
+    name: str = NAME,
     limit: int = argument("Most items that may be pending at a time.", min=1),
     queue: str | None = option(
         "URL or ARN of a queue tagged fanin:channel; without it a queue is created.", metavar="QUEUE"
@@ -197,7 +200,7 @@ def define(
 
 
 @buffers.command("status")
-def buffer_status(ctx: typer.Context, name: Name) -> None:
+def buffer_status(ctx: typer.Context, name: str = NAME) -> None:
     """Show how full a buffer is."""
     run = session(ctx)
     level = run.tracker.buffers.status(name)
@@ -205,7 +208,9 @@ def buffer_status(ctx: typer.Context, name: Name) -> None:
 
 
 @buffers.command("list")
-def list_buffers(ctx: typer.Context, *, limit: options.PageSize = 100, cursor: options.Cursor = None) -> None:
+def list_buffers(
+    ctx: typer.Context, *, limit: int = options.PAGE_SIZE, cursor: str | None = options.CURSOR
+) -> None:
     """List the buffers and their limits."""
     run = session(ctx)
     page = run.tracker.buffers.list(cursor=cursor, limit=limit)
@@ -218,7 +223,7 @@ def list_buffers(ctx: typer.Context, *, limit: options.PageSize = 100, cursor: o
 @buffers.command()
 def put(
     ctx: typer.Context,
-    name: Name,
+    name: str = NAME,
     payloads: list[str] = argument("Payloads; - reads one from each line of stdin.", metavar="TEXT..."),
     *,
     no_wait: bool = flag("Fail at once if the buffer is full.", "--no-wait"),
@@ -264,7 +269,7 @@ def _stopped(name: str, count: int, key: str) -> str:
 @buffers.command()
 def take(
     ctx: typer.Context,
-    name: Name,
+    name: str = NAME,
     *,
     most: int = option("Most payloads to take.", default=1, min=1, max=10),
     wait: int = option("Seconds to wait for work.", default=20, min=0, max=20),
@@ -281,7 +286,7 @@ def take(
 @buffers.command()
 def done(
     ctx: typer.Context,
-    name: Name,
+    name: str = NAME,
     receipts: list[str] = argument("Receipts that take printed.", metavar="RECEIPT..."),
 ) -> None:
     """Mark payloads done, which frees their slots."""
@@ -291,7 +296,7 @@ def done(
 
 
 @buffers.command()
-def delete(ctx: typer.Context, name: Name, yes: options.Yes = False) -> None:
+def delete(ctx: typer.Context, name: str = NAME, yes: bool = options.YES) -> None:
     """Delete a buffer and the payloads in it; asks before."""
     run = session(ctx)
     run.confirm(f"Delete the buffer {name} and the payloads in it?", yes=yes)

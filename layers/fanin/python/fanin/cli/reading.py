@@ -28,9 +28,9 @@ app = typer.Typer()
 @app.command()
 def status(
     ctx: typer.Context,
-    batch: options.BatchId,
+    batch: int = options.BATCH_ID,
     exact: bool = flag("Count exactly, however many reads that takes.", "--exact"),
-    fail_on_failures: options.FailOnFailures = False,
+    fail_on_failures: bool = options.FAIL_ON_FAILURES,
 ) -> None:
     """Show a batch and its progress."""
     from fanin.cli.tables import progress_facts
@@ -52,7 +52,7 @@ def status(
 @app.command()
 def item(
     ctx: typer.Context,
-    batch: options.BatchId,
+    batch: int = options.BATCH_ID,
     key: str = option("The key that the item was added with.", default=..., metavar="KEY"),
 ) -> None:
     """Show the item of a key: its id, and whether it is done."""
@@ -67,10 +67,10 @@ def item(
 @app.command()
 def missing(
     ctx: typer.Context,
-    batch: options.BatchId,
-    limit: options.PageSize = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
+    batch: int = options.BATCH_ID,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
 ) -> None:
     """List the items that are not done, as ranges.
 
@@ -98,10 +98,10 @@ def missing(
 def failures(
     ctx: typer.Context,
     *,
-    batch: options.BatchId,
-    limit: options.PageSize = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
+    batch: int = options.BATCH_ID,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
     by_error: bool = flag("Count the failures by error; reads all of them.", "--by-error"),
     message: str | None = option(
         "Print the message of this failed item, by its id or its ordinal.", metavar="ITEM"
@@ -149,7 +149,9 @@ def failures(
 
 @app.command()
 def verify(
-    ctx: typer.Context, batch: options.BatchId, repair: bool = flag("Repair what disagrees.", "--repair")
+    ctx: typer.Context,
+    batch: int = options.BATCH_ID,
+    repair: bool = flag("Repair what disagrees.", "--repair"),
 ) -> None:
     """Recompute a batch from its items up, and say what disagrees; it writes nothing without --repair.
 
@@ -182,7 +184,7 @@ class Form(StrEnum):
 @app.command()
 def results(
     ctx: typer.Context,
-    batch: options.BatchId,
+    batch: int = options.BATCH_ID,
     form: Form = option("JSON lines, or CSV with the JSON in a column.", "--format", default=Form.JSONL),
 ) -> None:
     """Write the results of all items that are done, in their order.
@@ -205,7 +207,7 @@ def results(
 @app.command()
 def targets(
     ctx: typer.Context,
-    batch: options.BatchId,
+    batch: int = options.BATCH_ID,
     redeliver: bool = flag(
         "Tell those at once that were not told yet; the batch must have ended.", "--redeliver"
     ),
@@ -232,9 +234,9 @@ def targets(
 @app.command()
 def attention(
     ctx: typer.Context,
-    limit: options.PageSize = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
 ) -> None:
     """List the batches that a person should look at, the most urgent first, each with the command that helps.
 
@@ -265,7 +267,7 @@ def attention(
 
 
 @app.command()
-def why(ctx: typer.Context, batch: options.BatchId) -> None:
+def why(ctx: typer.Context, batch: int = options.BATCH_ID) -> None:
     """Say why a batch is not finished, the most likely reason first.
 
     It looks at the batch, its missing items and their queues, and changes nothing.

@@ -7,9 +7,9 @@ import typer
 from fanin.cli.commands import flag, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet
-from fanin.cli.options import BatchId, OfErrors, OfOrdinals
+from fanin.cli.options import BATCH_ID, ERRORS, ORDINALS
 from fanin.cli.session import Session, session
-from fanin.domain.redrives import Redriving
+from fanin.domain.redrives import OrdinalRange, Redriving
 from fanin.wire.batches import RELEASED
 from fanin.wire.redrives import REDRIVING
 
@@ -19,10 +19,10 @@ app = typer.Typer()
 @app.command()
 def redrive(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: int = BATCH_ID,
     *,
-    errors: OfErrors = None,
-    ranges: OfOrdinals = None,
+    errors: list[str] | None = ERRORS,
+    ranges: list[OrdinalRange] | None = ORDINALS,
     queue: str | None = option("Send to this queue instead of the one a message came from.", metavar="URL"),
     dry_run: bool = flag("Only count.", "--dry-run"),
     no_wait: bool = flag("Return while the service goes on with a large redrive.", "--no-wait"),
@@ -110,7 +110,12 @@ def _where(before: Sequence[int], found: Redriving) -> str:
 
 
 @app.command()
-def release(ctx: typer.Context, batch: BatchId, errors: OfErrors = None, ranges: OfOrdinals = None) -> None:
+def release(
+    ctx: typer.Context,
+    batch: int = BATCH_ID,
+    errors: list[str] | None = ERRORS,
+    ranges: list[OrdinalRange] | None = ORDINALS,
+) -> None:
     """Give up held items: mark them as failed, so that the batch can complete.
 
     Without options, every held item is released. `fanin failures BATCH` lists them.

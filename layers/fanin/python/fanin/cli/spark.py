@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 app = group("spark", "Spark jobs on EMR Serverless.")
 
-StackOption: TypeAlias = Annotated[str, typer.Option(help="Name of the pipeline's stack.")]
-RunId: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="Id of the job run.")]
-WaitOption: TypeAlias = Annotated[bool, typer.Option("--wait", help="Wait until the run has ended.")]
-STACK = "fanin-pipeline"
+STACK = option("Name of the pipeline's stack.", default="fanin-pipeline")
+RUN_ID = argument("Id of the job run.", metavar="RUN")
+WAIT = flag("Wait until the run has ended.", "--wait")
 
 
 @app.command()
@@ -42,7 +41,7 @@ def submit(
     files: list[Path] | None = option(
         "A file or folder that the script imports; may be repeated.", metavar="PATH"
     ),
-    stack: StackOption = STACK,
+    stack: str = STACK,
     wheel: Path | None = option(
         "Run this wheel of fanin instead of the installed one.", metavar="FILE", dir_okay=False
     ),
@@ -51,7 +50,7 @@ def submit(
     token: str | None = option("Idempotency token: repeating the command with it starts no second run."),
     attempts: int = option("How often to start the job at most, until it succeeds.", default=1, min=1),
     timeout: timedelta | None = spans("Stop the job after this long; 12h by default."),
-    wait: WaitOption = False,
+    wait: bool = WAIT,
 ) -> None:
     """Run a job on EMR Serverless, and print the id of the run.
 
@@ -95,7 +94,7 @@ def submit(
 
 
 @app.command()
-def status(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK, wait: WaitOption = False) -> None:
+def status(ctx: typer.Context, run: str = RUN_ID, *, stack: str = STACK, wait: bool = WAIT) -> None:
     """Show the state of a run.
 
     Exits with 1 if the run failed or was cancelled.
@@ -105,14 +104,14 @@ def status(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK, wait: 
 
 
 @app.command()
-def cancel(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK) -> None:
+def cancel(ctx: typer.Context, run: str = RUN_ID, *, stack: str = STACK) -> None:
     """Cancel a run; every job may be submitted again afterwards."""
     _runs(stack).cancel(run)
     session(ctx).answer({"cancelled": run}, run)
 
 
 @app.command()
-def dashboard(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK) -> None:
+def dashboard(ctx: typer.Context, run: str = RUN_ID, *, stack: str = STACK) -> None:
     """Print a link to the Spark UI and the logs of a run; it is valid for one hour."""
     url = _runs(stack).dashboard(run)
     session(ctx).answer({"url": url}, url)

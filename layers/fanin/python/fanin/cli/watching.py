@@ -15,7 +15,7 @@ import typer
 from fanin.cli.commands import argument, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet
-from fanin.cli.options import FailOnFailures, spans
+from fanin.cli.options import FAIL_ON_FAILURES, spans
 from fanin.cli.session import Session, session
 from fanin.cli.times import Pace, clock, now_ms
 from fanin.domain.batch import LIVE, Batch, Mode, State
@@ -239,7 +239,7 @@ def watch(
     ),
     every: float = option("Seconds between two requests.", default=1.0, min=0.1, max=3600),
     timeout: timedelta | None = spans("Stop watching after this long, and exit with 1."),
-    fail_on_failures: FailOnFailures = False,
+    fail_on_failures: bool = FAIL_ON_FAILURES,
 ) -> None:
     """Watch batches until all of them have ended.
 
