@@ -139,7 +139,7 @@ def test_what_is_sent_while_a_queue_is_swept_is_kept_and_what_is_deleted_stays_a
         mapping.join(0.2)
         shown["messages"] = [message for message in shown["messages"] if message["body"] != 2]
 
-    tuned_queues._in_place(rebuild)(queue)
+    tuned_queues._in_place(rebuild, queue)
     mapping.join()
     # Then each has its effect
     assert [message["body"] for message in queue["messages"]] == [0, 3, 4]

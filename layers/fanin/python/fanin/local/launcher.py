@@ -20,8 +20,9 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -105,9 +106,9 @@ def _tune(layers: str) -> None:
     lambdas = _module("services.lambda_svc", "acquire_worker")
     lambdas.acquire_worker = _in_turn(lambdas.acquire_worker, runtime.ensure_spawned)
     actions = _module("core.iam_actions", "extract_iam_action")
-    actions.extract_iam_action = _as_one_message(actions.extract_iam_action)
+    actions.extract_iam_action = partial(_as_one_message, actions.extract_iam_action)
     sqs = _module("services.sqs", "_Err", "_HANDLERS", "_queue_by_arn", "_queues_lock", "esm_wake")
-    sqs._HANDLERS["StartMessageMoveTask"] = _moving(sqs)
+    sqs._HANDLERS["StartMessageMoveTask"] = partial(_start_message_move_task, sqs)
     runpy.run_path(str(TUNED_QUEUES))["tune"](_require)
 
 
@@ -119,18 +120,14 @@ def _module(name: str, *attributes: str) -> Any:
     return module
 
 
-def _as_one_message(extract: Callable[..., str | None]) -> Callable[..., str | None]:
+def _as_one_message(extract: Callable[..., str | None], *request: Any) -> str | None:
     """Replaces ``extract_iam_action``: in IAM, a batch of messages is the action of one message.
 
     AWS has no action ``sqs:SendMessageBatch``, ``sqs:DeleteMessageBatch`` or
     ``sqs:ChangeMessageVisibilityBatch``, so no policy for AWS allows one.
     """
-
-    def extract_action(*request: Any) -> str | None:
-        action = extract(*request)
-        return action.removesuffix("Batch") if action and action.startswith("sqs:") else action
-
-    return extract_action
+    action = extract(*request)
+    return action.removesuffix("Batch") if action and action.startswith("sqs:") else action
 
 
 def _require(owner: Any, attribute: str) -> None:
@@ -230,34 +227,23 @@ def _to_its_end(drain: Callable[..., str]) -> Callable[..., str]:
     return rest_of_log
 
 
-def _moving(sqs: Any) -> Callable[[Any, str], Any]:
+def _start_message_move_task(sqs: Any, data: Any, _: str) -> Any:
     """Moves the visible messages of a dead-letter queue at once: to where they died, or to another queue."""
-
-    def start_message_move_task(data: Any, _: str) -> Any:
-        source, target = data.get("SourceArn", ""), data.get("DestinationArn")
-        with sqs._queues_lock:
-            queue, now = sqs._queue_by_arn(source), time.time()
-            if queue is None:
-                raise sqs._Err("ResourceNotFoundException", f"There is no queue {source}.")
-            moved = []
-            for message in queue["messages"]:
-                died_in = message.get("sys", {}).get("DeadLetterQueueSourceArn", "")
-                to = sqs._queue_by_arn(target or died_in)
-                if to is not None and message["visible_at"] <= now:
-                    moved.append(message)
-                    fresh = {"receipt_handle": None, "receive_count": 0, "visible_at": now}
-                    to["messages"].append({**message, **fresh, "enqueued_at": now})
-            _remove(queue["messages"], moved)
-        sqs.esm_wake.set()
-        return {"TaskHandle": f"{source}#{now}"}
-
-    return start_message_move_task
-
-
-def _remove(messages: list[Any], some: Iterable[Any]) -> None:
-    for message in some:
-        with suppress(ValueError):  # another thread has removed it
-            messages.remove(message)
+    source, target = data.get("SourceArn", ""), data.get("DestinationArn")
+    with sqs._queues_lock:
+        queue, now = sqs._queue_by_arn(source), time.time()
+        if queue is None:
+            raise sqs._Err("ResourceNotFoundException", f"There is no queue {source}.")
+        for message in list(queue["messages"]):
+            died_in = message.get("sys", {}).get("DeadLetterQueueSourceArn", "")
+            to = sqs._queue_by_arn(target or died_in)
+            if to is not None and message["visible_at"] <= now:
+                fresh = {"receipt_handle": None, "receive_count": 0, "visible_at": now}
+                to["messages"].append({**message, **fresh, "enqueued_at": now})
+                with suppress(ValueError):  # another thread has removed it
+                    queue["messages"].remove(message)
+    sqs.esm_wake.set()
+    return {"TaskHandle": f"{source}#{now}"}
 
 
 def _in_turn(acquire: Callable[..., Any], start: Callable[[Any], None]) -> Callable[..., Any]:
