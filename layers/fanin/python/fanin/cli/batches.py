@@ -236,7 +236,6 @@ def _live(run: Session, cursor: str | None, limit: int) -> Batches:
 @app.command()
 def expire(
     ctx: typer.Context,
-    *,
     state: State | None = argument("State of the batches to expire.", default=None),
     idle_since: str | None = option(
         "Only batches without activity since then: a duration ago (7d, 2h), or a time in RFC 3339.",

@@ -140,7 +140,7 @@ def show_route(ctx: typer.Context, name: str = ROUTE_NAME) -> None:
 
 @route_.command("list")
 def list_routes(
-    ctx: typer.Context, *, limit: int = options.PAGE_SIZE, cursor: str | None = options.CURSOR
+    ctx: typer.Context, limit: int = options.PAGE_SIZE, cursor: str | None = options.CURSOR
 ) -> None:
     """List the routes."""
     run = session(ctx)

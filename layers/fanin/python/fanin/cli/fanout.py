@@ -19,7 +19,7 @@ from fanin.cli.commands import argument, flag, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.parsing import Pair
 from fanin.cli.rows import MalformedRow, RowFormat, RowReading, bodies, format_of, guessed, unpacked
-from fanin.cli.sending import SendMeter, again, all_sent, send, stopped
+from fanin.cli.sending import SendMeter, again, all_sent, asking, stopped
 from fanin.cli.session import Session, session
 from fanin.cli.times import now_ms
 from fanin.cli.watching import complete, follow_all, may_have_failed
@@ -134,29 +134,28 @@ def fanout(
         run.remark(f"batch {batch.id}")
         unsent: dict[str, str] = {}
         if _takes_rows(run, batch, key):
-            options: dict[str, object] = {"key": named}
-            if ends_at is not None:
-                options["deadline"] = encode_time(ends_at)
+            same = {"key": named, "deadline": None if ends_at is None else encode_time(ends_at)}
             try:
-                unsent = send(run, batch, queue, rows, stop=stop, key=named, meter=meter, fair=fair)
+                with meter.drawn(run) as progress, asking(stop):
+                    # Messages that the queue rejects become failed items, so that the batch still ends.
+                    batch.send(
+                        queue, rows, progress=progress, key=named, refused=batch.fail, stop=stop, fair=fair
+                    )
+            except SendFailed as error:
+                unsent = error.items
             except KeyboardInterrupt:
                 text = "Messages that were under way, or whose items are not done by then, may be sent again"
-                raise stopped(
-                    run,
-                    batch.id,
-                    meter.sent,
-                    f"{text}, and count once. To go on",
-                    again(run.words, skip=skip, **options) if skip else again(run.words, **options),
-                ) from None
+                text += ", and count once. To go on"
+                rest = again(run.words, skip=skip or None, **same)
+                raise stopped(run, batch.id, meter.sent, text, rest) from None
             except Exception:
                 _failed(run, batch, meter.sent, key)
                 raise
             if stop.asked:
                 text = "Nothing is sent twice if you go on with the same input"
                 _tell(run, malformed, unsent)
-                raise stopped(
-                    run, batch.id, meter.sent, text, again(run.words, skip=stop.position, **options)
-                )
+                rest = again(run.words, skip=stop.position, **same)
+                raise stopped(run, batch.id, meter.sent, text, rest)
             sent.append(batch.id)
     row = _followed(run, batch.id) if wait else batch.row
     _answer(run, row, sent=meter.sent, malformed=malformed, unsent=unsent)
@@ -185,6 +184,8 @@ def resend(
     If the batch has ended without these items, they become items of a new batch, which retries it. Running
     the command again goes on with the same one.
     """
+    from fanin.client.producing.sender import Sender
+
     run = session(ctx)
     row = run.tracker.status(batch).batch
     if row.retry_of is not None:
@@ -205,7 +206,8 @@ def resend(
         deque(lost(), maxlen=0)  # a new batch of some of the rows could not take the others later
         target, sent, refused = (batch, 0, {}) if short else _as_new(run, row, queue, lost(), fair=fair)
     else:
-        sent, refused = _under_their_items(run, batch, queue, lost(), fair=fair)
+        sender = Sender(run.tracker.sqs, queue, group_id=str(batch), fair=fair)
+        sent, refused = sum(accepted for accepted, _ in sender.send([lost()])), sender.refused
         if sent:  # one note, however many ranges were missing: those between them were sent before
             upto = short[0] if short else missing[-1].stop
             run.tracker.note_sent(batch, SentItems(queue, missing[0].start, upto))
@@ -243,15 +245,6 @@ def _lost(
                 short.append(ordinal)
                 return
             yield f"{found.group}:{number}", Message(body)
-
-
-def _under_their_items(
-    run: Session, batch: int, queue: str, lost: Iterator[tuple[str, Message]], *, fair: bool
-) -> tuple[int, dict[str, str]]:
-    from fanin.client.producing.sender import Sender
-
-    sender = Sender(run.tracker.sqs, queue, group_id=str(batch), fair=fair)
-    return sum(accepted for accepted, _ in sender.send([lost])), sender.refused
 
 
 def _as_new(
@@ -382,7 +375,7 @@ def _failed(run: Session, batch: TrackedBatch, sent: int, key: str | None) -> No
 def _answer(
     run: Session, batch: Batch, *, sent: int, malformed: MalformedRow, unsent: dict[str, str]
 ) -> None:
-    from fanin.cli.tables import failed, held, sums
+    from fanin.cli.tables import outcome
 
     document = {
         "batch_id": batch.batch_id,
@@ -399,11 +392,7 @@ def _answer(
         },
         "unsent": [{"item": item, "reason": reason} for item, reason in unsent.items()],
     }
-    ended = [f"{batch.batch_id}  {batch.state}  {sent:,} sent"]
-    ended += [f"{failed(batch).shown} failed"] if batch.failed else []
-    ended += [f"{held(batch).shown} held"] if batch.held else []
-    if brought := sums(batch):
-        ended.append(brought)
+    ended = [f"{batch.batch_id}  {batch.state}  {sent:,} sent", *outcome(batch, "failed")]
     run.answer(document, ", ".join(ended))
     _tell(run, malformed, unsent)
 

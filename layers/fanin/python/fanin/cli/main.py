@@ -6,13 +6,13 @@ import os
 import sys
 from itertools import islice
 from types import SimpleNamespace
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 from typer import core
 
 from fanin import __version__
-from fanin.cli.commands import CommandGroup, Commands
+from fanin.cli.commands import CommandGroup, Commands, flag, option
 from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.session import session
 from fanin.errors import FaninError, InvalidRequest
@@ -134,12 +134,12 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def fanin(
     ctx: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    local: Annotated[bool, typer.Option("--local", help="Use the stack of `fanin local up`.")] = False,
-    api_url: Annotated[str | None, typer.Option(metavar="URL", help="Use the API at this URL.")] = None,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    as_json: bool = flag("Print one JSON document.", "--json"),
+    local: bool = flag("Use the stack of `fanin local up`.", "--local"),
+    api_url: str | None = option("Use the API at this URL.", metavar="URL"),
+    version: bool = option(
+        "Print the version.", "--version", default=False, callback=_version, is_eager=True
+    ),
 ) -> None:
     """Know, exactly and at once, when a fan-out is finished.
 

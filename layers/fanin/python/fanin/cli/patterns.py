@@ -154,7 +154,6 @@ def open_frame(
 def frame_status(
     ctx: typer.Context,
     frame: int = FRAME_ID,
-    *,
     limit: int = options.PAGE_SIZE,
     cursor: str | None = options.CURSOR,
 ) -> None:
@@ -170,7 +169,6 @@ def claim(
     ctx: typer.Context,
     frame: int = FRAME_ID,
     indices: list[int] = argument("Numbers of the envelopes, from 0.", min=0, metavar="INDEX..."),
-    *,
     lease: int = option(
         "Seconds that the claim lasts.", default=DEFAULT_ENVELOPE_LEASE, min=1, metavar="SECONDS"
     ),
@@ -209,7 +207,7 @@ def buffer_status(ctx: typer.Context, name: str = NAME) -> None:
 
 @buffers.command("list")
 def list_buffers(
-    ctx: typer.Context, *, limit: int = options.PAGE_SIZE, cursor: str | None = options.CURSOR
+    ctx: typer.Context, limit: int = options.PAGE_SIZE, cursor: str | None = options.CURSOR
 ) -> None:
     """List the buffers and their limits."""
     run = session(ctx)
@@ -225,7 +223,6 @@ def put(
     ctx: typer.Context,
     name: str = NAME,
     payloads: list[str] = argument("Payloads; - reads one from each line of stdin.", metavar="TEXT..."),
-    *,
     no_wait: bool = flag("Fail at once if the buffer is full.", "--no-wait"),
     key: str = option(
         "Idempotency keys of the payloads are PREFIX/1, PREFIX/2 and so on: run the same command"
@@ -270,7 +267,6 @@ def _stopped(name: str, count: int, key: str) -> str:
 def take(
     ctx: typer.Context,
     name: str = NAME,
-    *,
     most: int = option("Most payloads to take.", default=1, min=1, max=10),
     wait: int = option("Seconds to wait for work.", default=20, min=0, max=20),
 ) -> None:

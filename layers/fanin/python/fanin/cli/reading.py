@@ -59,9 +59,8 @@ def item(
     run = session(ctx)
     found = run.tracker.find_key(batch, key)
     state = "done" if found.done else "not done"
-    run.answer(
-        KEYED_ITEM.encode(found), FactSheet([("key", found.key), ("item", found.item), ("state", state)])
-    )
+    facts = FactSheet([("key", found.key), ("item", found.item), ("state", state)])
+    run.answer(KEYED_ITEM.encode(found), facts)
 
 
 @app.command()
@@ -162,14 +161,10 @@ def verify(
     run = session(ctx)
     verdict = run.tracker.verify(batch, repair=repair)
     found = verdict.disagreements
-    run.answer(
-        VERDICT.encode(verdict),
-        FactSheet(
-            [*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}"), *total_facts(verdict.batch)]
-        ),
-        *found,
-        "repaired" if verdict.repaired else "left as it is; --repair mends it" if found else "all agrees",
-    )
+    pending = ("pending", f"{verdict.pending:,}")
+    facts = FactSheet([*batch_facts(verdict.batch), pending, *total_facts(verdict.batch)])
+    end = "repaired" if verdict.repaired else "left as it is; --repair mends it" if found else "all agrees"
+    run.answer(VERDICT.encode(verdict), facts, *found, end)
     if found:
         raise typer.Exit(ExitCode.WRONG)
 
@@ -255,11 +250,9 @@ def attention(
         shown.add_row(named, one.reason, one.batch.user_key, run.command(command, named, *options))
     run.answer(ATTENTION.encode(page), shown)
     if page.counts and not run.as_json:
+        plus = {name: "+" if name in page.at_least else "" for name in page.counts}
         run.remark(
-            ", ".join(
-                f"{one.replace('_', ' ')}: {n:,}{'+' if one in page.at_least else ''}"
-                for one, n in page.counts.items()
-            )
+            ", ".join(f"{name.replace('_', ' ')}: {n:,}{plus[name]}" for name, n in page.counts.items())
         )
     run.more(page.cursor)
     if page.batches:

@@ -57,10 +57,8 @@ def redrive(
         listed = f"no failure matches; `fanin failures {batch} --by-error` lists them"
         run.remark(listed if errors or ranges else "nothing has failed that could be sent again")
     if found.not_kept:
-        nested, expire = (
-            run.command("list", "--parent", str(batch)),
-            run.command("expire", "--batch", str(batch)),
-        )
+        nested = run.command("list", "--parent", str(batch))
+        expire = run.command("expire", "--batch", str(batch))
         run.remark(
             "what has no message cannot be sent from here. If a nested batch failed it, redrive that one:"
             f" `{nested}`. Else send it as a new batch; `{expire}` then removes this one"

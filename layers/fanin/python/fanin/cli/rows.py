@@ -278,13 +278,8 @@ class _Lines(Iterator[str]):
     def _opens(self, line: str) -> bool:
         """Whether the first quote of a line can begin a field, and cannot end one."""
         before, _, after = line.partition('"')
-        return before[-1:] in {"", self._delimiter} and after[:1] not in {
-            "",
-            '"',
-            self._delimiter,
-            "\r",
-            "\n",
-        }
+        begins, ends = {"", self._delimiter}, {"", '"', self._delimiter, "\r", "\n"}
+        return before[-1:] in begins and after[:1] not in ends
 
     def _read_again(self, lines: list[str]) -> None:
         self._again.extendleft(reversed(lines))

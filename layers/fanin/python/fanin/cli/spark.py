@@ -94,7 +94,7 @@ def submit(
 
 
 @app.command()
-def status(ctx: typer.Context, run: str = RUN_ID, *, stack: str = STACK, wait: bool = WAIT) -> None:
+def status(ctx: typer.Context, run: str = RUN_ID, stack: str = STACK, wait: bool = WAIT) -> None:
     """Show the state of a run.
 
     Exits with 1 if the run failed or was cancelled.
@@ -104,14 +104,14 @@ def status(ctx: typer.Context, run: str = RUN_ID, *, stack: str = STACK, wait: b
 
 
 @app.command()
-def cancel(ctx: typer.Context, run: str = RUN_ID, *, stack: str = STACK) -> None:
+def cancel(ctx: typer.Context, run: str = RUN_ID, stack: str = STACK) -> None:
     """Cancel a run; every job may be submitted again afterwards."""
     _runs(stack).cancel(run)
     session(ctx).answer({"cancelled": run}, run)
 
 
 @app.command()
-def dashboard(ctx: typer.Context, run: str = RUN_ID, *, stack: str = STACK) -> None:
+def dashboard(ctx: typer.Context, run: str = RUN_ID, stack: str = STACK) -> None:
     """Print a link to the Spark UI and the logs of a run; it is valid for one hour."""
     url = _runs(stack).dashboard(run)
     session(ctx).answer({"url": url}, url)

@@ -180,7 +180,6 @@ def restore(
     suffix: str = argument(
         "What the names of the restored tables have behind those of the service.", metavar="SUFFIX"
     ),
-    *,
     batches: list[int] | None = option(
         "Only this batch; repeatable.", "--batch", parser=parse_batch_id, metavar="BATCH"
     ),

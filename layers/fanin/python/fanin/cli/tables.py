@@ -103,6 +103,13 @@ def sums(batch: Batch) -> str:
     return f"{brought}{_inexact(batch)}" if brought and estimated else brought
 
 
+def outcome(batch: Batch, failing: str) -> list[str]:
+    """What became of items, in words: how many failed and are held, and the totals, where there are any."""
+    parts = [f"{failed(batch).shown} {failing}"] if batch.failed else []
+    parts += [f"{held(batch).shown} held"] if batch.held else []
+    return [*parts, *filter(None, [sums(batch)])]
+
+
 def _inexact(batch: Batch) -> str:
     return ", repeats included" if batch.mode is Mode.ESTIMATED else " in finished parts; --exact sums up all"
 
