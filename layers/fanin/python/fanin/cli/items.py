@@ -9,7 +9,7 @@ from fanin.cli import parsing
 from fanin.cli.commands import argument, option
 from fanin.cli.exits import code_of
 from fanin.cli.options import TOTAL_VALUES
-from fanin.cli.session import Session, lines_of_stdin, session
+from fanin.cli.session import Session, session, with_stdin
 from fanin.domain.marks import Count, Done, Failure, ItemRange, Mark, Marked, Receipt
 from fanin.errors import FaninError, PartlyMarked
 from fanin.wire.marks import MARKED
@@ -45,7 +45,7 @@ def ack(
     """
     _need(items, ranges, counts)
     run = session(ctx)
-    named = _done(_named(items), _for_one(items, total))
+    named = _done(with_stdin(items or ()), _for_one(items, total))
     _answer(run, lambda: run.tracker.ack(chain(named, ranges or (), counts or ())))
 
 
@@ -65,18 +65,13 @@ def fail(
     _need(items, ranges)
     run = session(ctx)
     totals = _for_one(items, total, ", a tab, a reason")
-    lines = chain(_named(items), *map(parsing.items, ranges or ()))
+    lines = chain(with_stdin(items or ()), *map(parsing.items, ranges or ()))
     _answer(run, lambda: run.tracker.fail(_failures(lines, reason, totals)))
 
 
 def _need(*given: Sequence[object] | None) -> None:
     if not any(given):
         raise typer.BadParameter("no items are given; pass item ids, or - to read them from stdin")
-
-
-def _named(items: Sequence[str] | None) -> Iterator[str]:
-    parts: Iterator[Iterable[str]] = (lines_of_stdin() if item == "-" else (item,) for item in items or ())
-    return chain.from_iterable(parts)
 
 
 def _for_one(items: Sequence[str] | None, total: Sequence[str] | None, reason: str = "") -> dict[str, int]:

@@ -9,7 +9,7 @@ from fanin.cli import options, parsing
 from fanin.cli.commands import argument, flag, group, option
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.parsing import Pair
-from fanin.cli.session import lines_of_stdin, session
+from fanin.cli.session import session, with_stdin
 from fanin.client.conversions import seconds
 from fanin.domain.buffer import Level
 from fanin.domain.frames import DEFAULT_TTL, OpenFrame, Ticket
@@ -239,10 +239,9 @@ def put(
     run = session(ctx)
     producer = run.tracker.producer(name)
     send = producer.put_now if no_wait else producer.put
-    texts = (text for one in payloads for text in (lines_of_stdin() if one == "-" else (one,)))
     items: list[str] = []
     try:
-        for number, text in enumerate(texts, 1):
+        for number, text in enumerate(with_stdin(payloads), 1):
             (item,) = send(text, key=f"{key}/{number}" if key else None).items
             items.append(item)
             if not run.as_json:

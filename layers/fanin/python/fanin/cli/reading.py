@@ -85,11 +85,9 @@ def missing(
     columns = ("ordinals", "items", "range", *(("keys",) if keyed else ()))
     shown = Table(*columns, right=("ordinals", "items"), empty="nothing is missing")
     for found in page.ranges:
-        count = found.stop - found.start
-        items = found.items
         keys = (", ".join(found.keys),) if keyed else ()
-        span = f"{found.group}:{items.start}..{items.stop}"
-        shown.add_row(f"{found.start}..{found.stop}", count, span, *keys)
+        span = f"{found.group}:{found.items.start}..{found.items.stop}"
+        shown.add_row(f"{found.start}..{found.stop}", found.stop - found.start, span, *keys)
     run.answer(MISSING.encode(page), shown, cursor=page.cursor)
 
 

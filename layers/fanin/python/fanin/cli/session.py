@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -136,10 +136,8 @@ class Session:
             typer.echo(json.dumps(document, ensure_ascii=False))
         elif self.draws_tables:
             for part in text:
-                if isinstance(part, str) and "`" in part:
-                    self.stdout.print(_folded(part, self.stdout.width), markup=False, soft_wrap=True)
-                else:
-                    self.stdout.print(part, markup=False)
+                folded = _folded(part, self.stdout.width) if isinstance(part, str) and "`" in part else None
+                self.stdout.print(folded or part, markup=False, soft_wrap=folded is not None)
         else:
             listed = any(isinstance(part, Table) for part in text)
             for part in text:
@@ -180,6 +178,11 @@ def session(ctx: typer.Context) -> Session:
 def lines_of_stdin() -> Iterator[str]:
     """The lines of stdin without line ends and surrounding spaces; empty lines are skipped."""
     return (stripped for line in sys.stdin if (stripped := line.strip("\r\n ")))
+
+
+def with_stdin(words: Iterable[str]) -> Iterator[str]:
+    """Words of the command line, with the lines of stdin in place of ``-``."""
+    return (text for word in words for text in (lines_of_stdin() if word == "-" else (word,)))
 
 
 def _folded(text: str, width: int) -> str:

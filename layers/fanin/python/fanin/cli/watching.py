@@ -134,9 +134,7 @@ def describe(progress: Progress, pace: Pace) -> str:
 
     items, row = progress.batch.items, progress.batch
     parts = [f"{progress.done_min:,} of {items:,}", *outcome(row, "of these failed"), str(row.state)]
-    if row.state.terminal:
-        return ", ".join(parts)
-    if pace.rate is not None:
+    if pace.rate is not None and not row.state.terminal:
         parts.append(f"{pace.rate:,.0f}/s")
     left = pace.seconds_left(items - progress.done_min)
     if left is not None and row.state is State.CLOSED:

@@ -69,8 +69,7 @@ def main(lock_file: str, port: str, private_tmp: str, layers: str, auth: str) ->
     )
     _tune(layers)
     sys.argv = ["ministack"]
-    app: Any = importlib.import_module("ministack.app")
-    app.main()
+    _module("app", "main").main()
 
 
 def _acquire(lock: int) -> None:
@@ -109,7 +108,7 @@ def _tune(layers: str) -> None:
     actions.extract_iam_action = partial(_as_one_message, actions.extract_iam_action)
     sqs = _module("services.sqs", "_Err", "_HANDLERS", "_queue_by_arn", "_queues_lock", "esm_wake")
     sqs._HANDLERS["StartMessageMoveTask"] = partial(_start_message_move_task, sqs)
-    runpy.run_path(str(TUNED_QUEUES))["tune"](_require)
+    runpy.run_path(str(TUNED_QUEUES))["tune"](_module)
 
 
 def _module(name: str, *attributes: str) -> Any:

@@ -11,7 +11,6 @@ FIFO queues are received from as before.
 ``launcher.py`` loads this file by its path, in the emulator's own Python; so it imports nothing of fanin.
 """
 
-import importlib
 import json
 import threading
 import time
@@ -35,15 +34,13 @@ REMOVING = threading.RLock()
 the emulator's own lock by then."""
 
 
-def tune(require: Callable[[Any, str], None]) -> None:
+def tune(module: Callable[..., Any]) -> None:
     """Patch the emulator.
 
     Args:
-        require: ends the process if a module lacks an attribute.
+        module: imports a module of the emulator; ends the process if it lacks an attribute.
     """
-    sqs: Any = importlib.import_module("ministack.services.sqs")
-    for attribute in (*PATCHED, *DELETING.values(), *USED):
-        require(sqs, attribute)
+    sqs = module("services.sqs", *PATCHED, *DELETING.values(), *USED)
     sqs._collect_msgs = partial(_collect_first, sqs, sqs._collect_msgs)
     sqs._expire_retained = partial(_expire_now_and_then, partial(_in_place, sqs._expire_retained))
     sqs._dlq_sweep = partial(_sweep_when_due, sqs, partial(_in_place, sqs._dlq_sweep))
