@@ -11,7 +11,7 @@ from fanin.cli.commands import argument, group, option
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.parsing import Pair
 from fanin.cli.session import session
-from fanin.domain.directory import Policy, PutEvent, PutRoute, Register, Registration, Registrations
+from fanin.domain.directory import Policy, PutEvent, PutRoute, Register, Registration, Registrations, Route
 from fanin.wire import patterns as wire
 from fanin.wire.json_types import encode_time
 
@@ -101,7 +101,7 @@ def list_topic(
     run.answer(wire.REGISTRATIONS.encode(page), shown, cursor=page.cursor)
 
 
-def _attributes(one: Registration) -> str:
+def _attributes(one: Registration | Route) -> str:
     return ", ".join(f"{name}={value}" for name, value in one.attributes.items())
 
 
@@ -133,8 +133,7 @@ def show_route(ctx: typer.Context, name: str = ROUTE_NAME) -> None:
     run = session(ctx)
     route = run.tracker.routing.get(name)
     document = wire.ROUTE.encode(route)
-    shown = {**document, "pattern": json.dumps(document["pattern"]), "attributes": ""}
-    shown["attributes"] = ", ".join(f"{key}={value}" for key, value in route.attributes.items())
+    shown = {**document, "pattern": json.dumps(document["pattern"]), "attributes": _attributes(route)}
     run.answer(document, FactSheet(shown.items()))
 
 

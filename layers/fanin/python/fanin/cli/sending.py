@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import typer
@@ -63,11 +63,9 @@ class SendMeter:
         self._pace.record(self._started, 0)
         self._size = 0
         if whole:
-            try:
-                self._size = os.fstat(file.fileno()).st_size
+            with suppress(OSError):  # a pipe has neither position nor size
                 file.tell()
-            except OSError:  # a pipe has neither size nor position
-                self._size = 0
+                self._size = os.fstat(file.fileno()).st_size
 
     def counted(self, rows: Iterator[str]) -> Iterator[str]:
         """The same rows, counted."""

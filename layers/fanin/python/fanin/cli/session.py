@@ -106,11 +106,6 @@ class Session:
         return Console(stderr=True, highlight=False)
 
     @property
-    def draws_tables(self) -> bool:
-        """Whether stdout is a terminal."""
-        return "stdout" in self.__dict__ or sys.stdout.isatty()
-
-    @property
     def draws(self) -> bool:
         """Whether stderr is a terminal that can redraw, and may be used for progress."""
         if self.as_json or not ("stderr" in self.__dict__ or sys.stderr.isatty()):
@@ -134,7 +129,7 @@ class Session:
             raise OSError(errno.EBADF, "stdout is closed")
         if self.as_json:
             typer.echo(json.dumps(document, ensure_ascii=False))
-        elif self.draws_tables:
+        elif "stdout" in self.__dict__ or sys.stdout.isatty():
             for part in text:
                 folded = _folded(part, self.stdout.width) if isinstance(part, str) and "`" in part else None
                 self.stdout.print(folded or part, markup=False, soft_wrap=folded is not None)

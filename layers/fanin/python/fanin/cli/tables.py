@@ -165,17 +165,9 @@ def batches_table(
     for batch in batches:
         progress = (reached or {}).get(batch.batch_id)
         row = progress.batch if progress else batch
-        made.add_row(
-            str(row.batch_id),
-            _state(row),
-            row.items,
-            _share(row, progress),
-            failed(row),
-            held(row),
-            age(row.created_at, now),
-            row.user_key,
-            sums(row),
-        )
+        counted = (row.items, _share(row, progress), failed(row), held(row))
+        opened = age(row.created_at, now)
+        made.add_row(str(row.batch_id), _state(row), *counted, opened, row.user_key, sums(row))
     return made
 
 
