@@ -5,12 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from docs.site import event_details, http_calls, library
-from fanin.cli.reference import reference
+from docs.site import command_line, event_details, http_calls, library
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "reference"
 PAGES: Final[dict[str, Callable[[], str]]] = {
-    "cli.md": reference,
+    "cli.md": command_line.page,
     "events.md": event_details.page,
     "http.md": http_calls.calls,
     "http-shapes.md": http_calls.shapes,

@@ -83,7 +83,7 @@ class Alarms(Construct):
             )
         self._raise(
             "Postponed",
-            _own(names.METRIC_POSTPONED, watched, POSTPONED, "Sum"),
+            watched.metric(names.METRIC_POSTPONED, period=POSTPONED),
             1,
             "for 40 minutes, messages with acknowledgements or dead messages have been postponed, since the"
             " tables throttle or time was up",
@@ -92,7 +92,7 @@ class Alarms(Construct):
         )
         self._raise(
             "TargetsParked",
-            _own(names.METRIC_TARGETS_PARKED, watched, PERIOD, "Sum"),
+            watched.metric(names.METRIC_TARGETS_PARKED, period=PERIOD),
             1,
             "a target was tried for a day, or refuses for good: `fanin targets BATCH` says why",
             runbook="targets-parked",
@@ -163,15 +163,4 @@ class Alarms(Construct):
 
 def _of_the_reaper(metric: str, watched: Watched) -> cloudwatch.Metric:
     """A metric that a run of the reaper writes once, unless it is zero."""
-    return _own(metric, watched, Duration.minutes(watched.settings.reaper_rate_minutes), "Maximum")
-
-
-def _own(metric: str, watched: Watched, period: Duration, statistic: str) -> cloudwatch.Metric:
-    """A metric that the functions write."""
-    return cloudwatch.Metric(
-        namespace=names.METRICS_NAMESPACE,
-        metric_name=metric,
-        dimensions_map={"service": watched.settings.prefix},
-        period=period,
-        statistic=statistic,
-    )
+    return watched.metric(metric, "Maximum", Duration.minutes(watched.settings.reaper_rate_minutes))

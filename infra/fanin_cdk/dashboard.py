@@ -6,7 +6,7 @@ from constructs import Construct
 
 from fanin import names
 from fanin_cdk.events import STREAM_READERS
-from fanin_cdk.watched import Watched
+from fanin_cdk.watched import Watched, metric_of
 
 WIDTH = 8
 PERIOD = Duration.minutes(1)
@@ -48,12 +48,14 @@ class Dashboard(Construct):
 
     def __init__(self, scope: Construct, id: str, watched: Watched) -> None:
         super().__init__(scope, id)
-        self._service = {"service": watched.settings.prefix}
+        self._watched = watched
         lambdas = {name: function.function for name, function in watched.functions.items()}
         http, queues, tables = watched.api.api, watched.queues, watched.tables
+        # Consumers write it, which do not know the tracker's name.
+        skipped = metric_of(names.CONSUMERS, names.METRIC_SKIPPED)
         rows = (
             (
-                _graph("Items a minute, messages skipped", [*self._own(ITEMS), _skipped()]),
+                _graph("Items a minute, messages skipped", [*self._own(ITEMS), skipped]),
                 _graph("Batches ended", self._own(ENDS)),
                 _graph("Stuck and parked", self._own(TROUBLE)),
             ),
@@ -117,25 +119,7 @@ class Dashboard(Construct):
         cloudwatch.Dashboard(self, "Page", widgets=[list(row) for row in rows])
 
     def _own(self, metrics: tuple[str, ...], statistic: str = "Sum") -> list[cloudwatch.IMetric]:
-        return [
-            cloudwatch.Metric(
-                namespace=names.METRICS_NAMESPACE,
-                metric_name=metric,
-                dimensions_map=self._service,
-                statistic=statistic,
-            )
-            for metric in metrics
-        ]
-
-
-def _skipped() -> cloudwatch.IMetric:
-    """Consumers write it, which do not know the tracker's name."""
-    return cloudwatch.Metric(
-        namespace=names.METRICS_NAMESPACE,
-        metric_name=names.METRIC_SKIPPED,
-        dimensions_map={"service": names.CONSUMERS},
-        statistic="Sum",
-    )
+        return [self._watched.metric(metric, statistic) for metric in metrics]
 
 
 def _graph(title: str, metrics: list[cloudwatch.IMetric]) -> cloudwatch.GraphWidget:

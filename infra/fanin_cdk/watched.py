@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_sqs as sqs
 
+from fanin import names
 from fanin_cdk.api import Api
 from fanin_cdk.functions import Function
 from fanin_cdk.settings import Settings
@@ -40,3 +43,20 @@ class Watched:
         """All queues, by the name that the dashboard shows."""
         dead = {f"{name} dead letters": queue for name, queue in self.dead_ends.items()}
         return {**self.work, **self.drained, **dead}
+
+    def metric(self, name: str, statistic: str = "Sum", period: Duration | None = None) -> cloudwatch.Metric:
+        """A metric that the functions write."""
+        return metric_of(self.settings.prefix, name, statistic, period)
+
+
+def metric_of(
+    service: str, name: str, statistic: str = "Sum", period: Duration | None = None
+) -> cloudwatch.Metric:
+    """A metric of fanin that a service writes: the functions of a tracker, or consumers."""
+    return cloudwatch.Metric(
+        namespace=names.METRICS_NAMESPACE,
+        metric_name=name,
+        dimensions_map={"service": service},
+        statistic=statistic,
+        period=period,
+    )

@@ -13,7 +13,6 @@ from docs.site.event_details import STORIES, Story
 from docs.site.generated import FOLDER, PAGES
 from fanin import names
 from fanin.cli.exits import MEANINGS
-from fanin.cli.reference import reference
 from fanin.domain import ids, limits
 from fanin.domain.batch import MAX_MILESTONES, WHOLE
 from fanin.domain.marks import WEIGHT
@@ -56,10 +55,6 @@ def test_a_story_without_its_event_is_an_error():
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
-
-
-def test_the_page_is_what_help_prints():
-    assert reference() == PAGE, "run: python -m fanin.cli.reference > docs/reference/cli.md"
 
 
 @pytest.mark.parametrize("code", MEANINGS)

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from fanin.cli.exits import ExitCode
-from fanin.cli.sending import SendMeter, _asking, again, stopped
+from fanin.cli.sending import SendMeter, again, asking, stopped
 from fanin.cli.session import Session
 from fanin.client.producing.resuming import Stop
 
@@ -52,7 +52,7 @@ class TestCtrlC:
     def test_the_first_one_asks_and_the_second_one_interrupts(self, capfd):
         stop = Stop()
         before = signal.getsignal(signal.SIGINT)
-        with _asking(stop):
+        with asking(stop):
             signal.raise_signal(signal.SIGINT)
             assert stop.asked
             with pytest.raises(KeyboardInterrupt):
@@ -64,7 +64,7 @@ class TestCtrlC:
         entered = []
 
         def enter() -> None:
-            with _asking(Stop()):
+            with asking(Stop()):
                 entered.append(signal.getsignal(signal.SIGINT))
 
         before = signal.getsignal(signal.SIGINT)

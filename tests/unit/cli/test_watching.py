@@ -108,7 +108,6 @@ class TestLines:
     ):
         batch = started(tracker)
         draw = _lines(session, several=True)
-        draw([Followed(batch)])  # nothing is known yet
         for seconds, step in enumerate([lambda: None, lambda: tracker.cancel(batch), lambda: None]):
             step()
             now[0] = float(seconds) / 10

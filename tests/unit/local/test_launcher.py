@@ -62,8 +62,7 @@ def test_an_emulator_without_the_patched_attribute_is_refused_by_name():
     ],
 )
 def test_a_batch_of_messages_is_the_action_of_one(named, asked):
-    extract = launcher._as_one_message(lambda service, method: named)
-    assert extract("sqs", "POST") == asked
+    assert launcher._as_one_message(lambda service, method: named, "sqs", "POST") == asked
 
 
 class TestLayers:

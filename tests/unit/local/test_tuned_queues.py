@@ -56,8 +56,8 @@ class Emulator:
 @pytest.fixture
 def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
     sqs = Emulator()
-    monkeypatch.setattr(tuned_queues.importlib, "import_module", lambda name: sqs)
-    tuned_queues.tune(launcher._require)
+    monkeypatch.setattr(launcher.importlib, "import_module", lambda name: sqs)
+    tuned_queues.tune(launcher._module)
     return sqs
 
 
@@ -139,7 +139,7 @@ def test_what_is_sent_while_a_queue_is_swept_is_kept_and_what_is_deleted_stays_a
         mapping.join(0.2)
         shown["messages"] = [message for message in shown["messages"] if message["body"] != 2]
 
-    tuned_queues._in_place(rebuild)(queue)
+    tuned_queues._in_place(rebuild, queue)
     mapping.join()
     # Then each has its effect
     assert [message["body"] for message in queue["messages"]] == [0, 3, 4]
@@ -151,9 +151,9 @@ def test_it_stops_at_the_last_message_that_is_to_be_deleted():
 
 
 def test_an_emulator_without_what_is_patched_is_refused_by_name(monkeypatch):
-    monkeypatch.setattr(tuned_queues.importlib, "import_module", lambda name: SimpleNamespace())
+    monkeypatch.setattr(launcher.importlib, "import_module", lambda name: SimpleNamespace())
     with pytest.raises(SystemExit, match="lacks the attribute _collect_msgs"):
-        tuned_queues.tune(launcher._require)
+        tuned_queues.tune(launcher._module)
 
 
 def test_a_long_queue_is_not_swept_for_every_receive(sqs):

@@ -3,16 +3,19 @@
 from dataclasses import replace
 from datetime import timedelta
 from itertools import chain
-from typing import Annotated
+from typing import Any
 
 import typer
 
 from fanin.cli import options
-from fanin.cli.parsing import moment_past, tolerated
+from fanin.cli.commands import argument, flag, option
+from fanin.cli.parsing import Pair, moment_past, tolerated
 from fanin.cli.session import Session, session
 from fanin.domain.batch import LIVE, Batch, ChildFailures, CloseWhen, Mode, OnDeadline, OnFailure, State
+from fanin.domain.failures import Keep
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, parse_batch_id
 from fanin.domain.reports import Batches
+from fanin.domain.targets import Target
 from fanin.wire.batches import BATCH, BATCHES, EXPIRED, GROUP
 from fanin.wire.typed import whole
 
@@ -23,57 +26,38 @@ app = typer.Typer()
 def open_batch(
     ctx: typer.Context,
     *,
-    user_key: options.UserKey = "",
-    mode: Annotated[Mode, typer.Option(help="Track each item in a tree, or only count.")] = Mode.EXACT,
-    idle_ttl: Annotated[
-        timedelta | None,
-        options.spans("End the batch as orphaned after this long without activity, such as 15m or 2h."),
-    ] = None,
-    lifetime: Annotated[
-        timedelta | None, options.spans("How long the batch is kept at most, such as 30d.")
-    ] = None,
-    deadline: options.Deadline = None,
-    on_deadline: Annotated[
-        OnDeadline, typer.Option(help="What to do at the deadline.")
-    ] = OnDeadline.TIME_OUT,
-    limit: options.Limit = None,
-    parent_item: Annotated[
-        str | None,
-        typer.Option(
-            help="Item of another batch: done when this batch completes without failures, else failed."
-        ),
-    ] = None,
-    retry_of: Annotated[
-        int | None,
-        typer.Option(
-            parser=parse_batch_id, metavar="BATCH", help="Batch whose failed items this batch retries."
-        ),
-    ] = None,
-    stall_after: options.StallAfter = None,
-    metadata: options.Metadata = None,
-    keep: options.KeepOption = None,
-    on_failure: options.WhatOnFailure = OnFailure.DONE,
-    child_failures: options.OfChildren = ChildFailures.FAIL,
-    tolerate_failures: options.ToleratedFailures = None,
-    min_sample: options.MinSample = None,
-    on_end: options.OnEndOption = None,
-    total: options.TotalNames = None,
-    results: Annotated[
-        bool, typer.Option("--results", help="Keep the results of items; `fanin results` writes them.")
-    ] = False,
-    max_items: Annotated[
-        int | None,
-        typer.Option(
-            parser=lambda text: whole(text, 1, MAX_ITEMS),
-            metavar="N",
-            help="Most items that it takes in all, such as 10k.",
-        ),
-    ] = None,
-    milestones: options.Milestones = None,
-    key: Annotated[
-        str | None,
-        typer.Option(help="Idempotency key: repeating the command with it returns the same batch."),
-    ] = None,
+    user_key: str = options.USER_KEY,
+    mode: Mode = option("Track each item in a tree, or only count.", default=Mode.EXACT),
+    idle_ttl: timedelta | None = options.spans(
+        "End the batch as orphaned after this long without activity, such as 15m or 2h."
+    ),
+    lifetime: timedelta | None = options.spans("How long the batch is kept at most, such as 30d."),
+    deadline: Any = options.DEADLINE,
+    on_deadline: OnDeadline = option("What to do at the deadline.", default=OnDeadline.TIME_OUT),
+    limit: int | None = options.LIMIT,
+    parent_item: str | None = option(
+        "Item of another batch: done when this batch completes without failures, else failed."
+    ),
+    retry_of: int | None = option(
+        "Batch whose failed items this batch retries.", parser=parse_batch_id, metavar="BATCH"
+    ),
+    stall_after: timedelta | None = options.STALL_AFTER,
+    metadata: list[Pair] | None = options.METADATA,
+    keep: Keep | None = options.KEEP,
+    on_failure: OnFailure = options.ON_FAILURE,
+    child_failures: ChildFailures = options.CHILD_FAILURES,
+    tolerate_failures: str | None = options.TOLERATED_FAILURES,
+    min_sample: int | None = options.MIN_SAMPLE,
+    on_end: list[Target] | None = options.ON_END,
+    total: list[str] | None = options.TOTAL_NAMES,
+    results: bool = flag("Keep the results of items; `fanin results` writes them.", "--results"),
+    max_items: int | None = option(
+        "Most items that it takes in all, such as 10k.",
+        parser=lambda text: whole(text, 1, MAX_ITEMS),
+        metavar="N",
+    ),
+    milestones: Any = options.MILESTONES,
+    key: str | None = option("Idempotency key: repeating the command with it returns the same batch."),
 ) -> None:
     """Open a batch, and print its id."""
     run = session(ctx)
@@ -106,19 +90,14 @@ def open_batch(
 @app.command()
 def add(
     ctx: typer.Context,
-    batch: options.BatchId,
-    count: Annotated[
-        int,
-        typer.Argument(
-            parser=lambda text: whole(text, 1, MAX_COUNT),
-            metavar="N",
-            help="Number of items, such as 1000, 1_000, 1e6 or 10k.",
-        ),
-    ],
-    key: Annotated[
-        str | None, typer.Option(help="Idempotency key: repeating the command with it adds nothing more.")
-    ] = None,
-    ids: Annotated[bool, typer.Option("--ids", help="Print all item ids, one a line.")] = False,
+    batch: int = options.BATCH_ID,
+    count: int = argument(
+        "Number of items, such as 1000, 1_000, 1e6 or 10k.",
+        parser=lambda text: whole(text, 1, MAX_COUNT),
+        metavar="N",
+    ),
+    key: str | None = option("Idempotency key: repeating the command with it adds nothing more."),
+    ids: bool = flag("Print all item ids, one a line.", "--ids"),
 ) -> None:
     """Add N items to an open batch, and print their group, BATCH:GROUP.
 
@@ -136,11 +115,10 @@ def add(
 @app.command()
 def close(
     ctx: typer.Context,
-    batch: options.BatchId,
-    when: Annotated[
-        CloseWhen,
-        typer.Option(help="When it takes no more: now, or once all that its own items add is done, too."),
-    ] = CloseWhen.NOW,
+    batch: int = options.BATCH_ID,
+    when: CloseWhen = option(
+        "When it takes no more: now, or once all that its own items add is done, too.", default=CloseWhen.NOW
+    ),
 ) -> None:
     """Close a batch: it takes no more items, and completes when all of them are done."""
     run = session(ctx)
@@ -149,7 +127,7 @@ def close(
 
 
 @app.command()
-def cancel(ctx: typer.Context, batch: options.BatchId) -> None:
+def cancel(ctx: typer.Context, batch: int = options.BATCH_ID) -> None:
     """Cancel a batch; a batch that has ended stays as it is."""
     run = session(ctx)
     row = run.tracker.cancel(batch)
@@ -161,13 +139,13 @@ def cancel(ctx: typer.Context, batch: options.BatchId) -> None:
 @app.command()
 def change(
     ctx: typer.Context,
-    batch: options.BatchId,
+    batch: int = options.BATCH_ID,
     *,
-    deadline: options.Deadline = None,
-    tolerate_failures: options.ToleratedFailures = None,
-    min_sample: options.MinSample = None,
-    stall_after: options.StallAfter = None,
-    milestones: options.Milestones = None,
+    deadline: Any = options.DEADLINE,
+    tolerate_failures: str | None = options.TOLERATED_FAILURES,
+    min_sample: int | None = options.MIN_SAMPLE,
+    stall_after: timedelta | None = options.STALL_AFTER,
+    milestones: Any = options.MILESTONES,
 ) -> None:
     """Change the deadline, the tolerated failures, the stall time or the milestones of a live batch.
 
@@ -188,31 +166,23 @@ def change(
 def list_batches(
     ctx: typer.Context,
     *,
-    state: Annotated[
-        State | None,
-        typer.Argument(
-            help="State of the batches to list.",
-            show_default="open and closed; with --user-key or --parent, every state",
-        ),
-    ] = None,
-    user_key: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="List batches that were opened with this user key, newest first."),
-    ] = None,
-    parent: Annotated[
-        int | None,
-        typer.Option(
-            parser=parse_batch_id,
-            metavar="BATCH",
-            help="List the batches that are nested in this one, those with failures first.",
-        ),
-    ] = None,
-    limit: options.PageSize = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
-    progress: Annotated[
-        bool, typer.Option("--progress", help="Ask how far each live batch is: a request for each.")
-    ] = False,
+    state: State | None = argument(
+        "State of the batches to list.",
+        default=None,
+        show_default="open and closed; with --user-key or --parent, every state",
+    ),
+    user_key: str | None = option(
+        "List batches that were opened with this user key, newest first.", metavar="KEY"
+    ),
+    parent: int | None = option(
+        "List the batches that are nested in this one, those with failures first.",
+        parser=parse_batch_id,
+        metavar="BATCH",
+    ),
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
+    progress: bool = flag("Ask how far each live batch is: a request for each.", "--progress"),
 ) -> None:
     """List the live batches, or those in a state, with a user key or a parent, the newest first.
 
@@ -243,8 +213,7 @@ def list_batches(
         " is open or closed" if live else f" {'and ' if named else ''}is {state}" if state else ""
     )
     shown = batches_table(newest, reached, empty=empty)
-    run.answer(BATCHES.encode(replace(page, batches=tuple(newest))), shown)
-    run.more(page.cursor)
+    run.answer(BATCHES.encode(replace(page, batches=tuple(newest))), shown, cursor=page.cursor)
 
 
 def _live(run: Session, cursor: str | None, limit: int) -> Batches:
@@ -267,20 +236,13 @@ def _live(run: Session, cursor: str | None, limit: int) -> Batches:
 @app.command()
 def expire(
     ctx: typer.Context,
-    *,
-    state: Annotated[State | None, typer.Argument(help="State of the batches to expire.")] = None,
-    idle_since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Only batches without activity since then: a duration ago (7d, 2h), or a time in RFC 3339.",
-        ),
-    ] = None,
-    batch: Annotated[
-        int | None,
-        typer.Option(parser=parse_batch_id, metavar="BATCH", help="Remove this batch, which has ended."),
-    ] = None,
-    yes: options.Yes = False,
+    state: State | None = argument("State of the batches to expire.", default=None),
+    idle_since: str | None = option(
+        "Only batches without activity since then: a duration ago (7d, 2h), or a time in RFC 3339.",
+        metavar="TIME",
+    ),
+    batch: int | None = option("Remove this batch, which has ended.", parser=parse_batch_id, metavar="BATCH"),
+    yes: bool = options.YES,
 ) -> None:
     """Clean up: end idle live batches as orphaned, and remove ended ones.
 

@@ -54,10 +54,10 @@ class CommandGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the commands; Click would cut each at the width of the screen."""
-        named = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        named: dict[str, Any] = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         for title, names in (SECTIONS if len(named) == len(MODULES) else {"Commands": named}).items():
             with formatter.section(title):
-                formatter.write_dl([(name, _sentence(named[name])) for name in names])
+                formatter.write_dl([(name, named[name].get_short_help_str(limit=1_000)) for name in names])
 
 
 def group(name: str, text: str) -> typer.Typer:
@@ -65,10 +65,19 @@ def group(name: str, text: str) -> typer.Typer:
     return typer.Typer(cls=CommandGroup, name=name, help=text, no_args_is_help=True)
 
 
-def _sentence(command: Any) -> str:
-    """The first sentence of a command's help."""
-    whole: str = command.get_short_help_str(limit=1_000)
-    return whole
+def option(text: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """An option of one command; its help, and its names unless they follow from that of the parameter."""
+    return typer.Option(default, *names, help=text, **more)
+
+
+def flag(text: str, *names: str) -> Any:
+    """An option without a value."""
+    return typer.Option(False, *names, help=text)
+
+
+def argument(text: str, *, default: Any = ..., **more: Any) -> Any:
+    """An argument of one command, which must be given unless it has a default."""
+    return typer.Argument(default, help=text, **more)
 
 
 class Commands(Mapping[str, Any]):

@@ -2,16 +2,16 @@
 
 import json
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from fanin.cli import options
-from fanin.cli.commands import group
+from fanin.cli.commands import argument, group, option
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.parsing import Pair
 from fanin.cli.session import session
-from fanin.domain.directory import Policy, PutEvent, PutRoute, Register, Registration, Registrations
+from fanin.domain.directory import Policy, PutEvent, PutRoute, Register, Registration, Registrations, Route
 from fanin.wire import patterns as wire
 from fanin.wire.json_types import encode_time
 
@@ -32,24 +32,22 @@ def _object(text: str) -> dict[str, Any]:
     return parsed
 
 
-Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Topic that the instance listens to.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the instance within the topic.")]
-Attributes = Annotated[list[Pair] | None, options.pairs("Attribute of the instances", "--attribute", "-a")]
+TOPIC = argument("Topic that the instance listens to.", metavar="TOPIC")
+NAME = argument("Name of the instance within the topic.", metavar="NAME")
+ATTRIBUTES = options.pairs("Attribute of the instances", "--attribute", "-a")
 
 
 @directory.command()
 def register(
     ctx: typer.Context,
-    topic: Topic,
-    name: Name,
-    channel: Annotated[
-        str, typer.Argument(metavar="QUEUE", help="URL or ARN of a queue tagged fanin:channel.")
-    ],
+    topic: str = TOPIC,
+    name: str = NAME,
+    channel: str = argument("URL or ARN of a queue tagged fanin:channel.", metavar="QUEUE"),
     *,
-    attributes: Attributes = None,
-    lease: Annotated[
-        timedelta, options.spans("Lifetime of the registration unless it is renewed, such as 90s.", "1h")
-    ] = timedelta(hours=1),
+    attributes: list[Pair] | None = ATTRIBUTES,
+    lease: timedelta = options.spans(
+        "Lifetime of the registration unless it is renewed, such as 90s.", "1h", default=timedelta(hours=1)
+    ),
 ) -> None:
     """Register an instance; repeating the command renews its lease or changes its queue."""
     run = session(ctx)
@@ -59,7 +57,7 @@ def register(
 
 
 @directory.command()
-def deregister(ctx: typer.Context, topic: Topic, name: Name) -> None:
+def deregister(ctx: typer.Context, topic: str = TOPIC, name: str = NAME) -> None:
     """End a registration; succeeds also if the instance is not registered."""
     run = session(ctx)
     deleted = run.tracker.directory.deregister(topic, name)
@@ -67,7 +65,7 @@ def deregister(ctx: typer.Context, topic: Topic, name: Name) -> None:
 
 
 @directory.command()
-def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
+def show(ctx: typer.Context, topic: str = TOPIC, name: str = NAME) -> None:
     """Show a registration."""
     run = session(ctx)
     one = run.tracker.directory.get(topic, name)
@@ -83,12 +81,12 @@ def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
 @directory.command("list")
 def list_topic(
     ctx: typer.Context,
-    topic: Topic,
+    topic: str = TOPIC,
     *,
-    attributes: Attributes = None,
-    limit: options.PageSize = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
+    attributes: list[Pair] | None = ATTRIBUTES,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
 ) -> None:
     """List the registrations in a topic that have all the given attributes."""
     run = session(ctx)
@@ -100,31 +98,27 @@ def list_topic(
     shown = Table("name", "until", "attributes", "channel")
     for one in page.registrations:
         shown.add_row(one.name, encode_time(one.until), _attributes(one), one.channel)
-    run.answer(wire.REGISTRATIONS.encode(page), shown)
-    run.more(page.cursor)
+    run.answer(wire.REGISTRATIONS.encode(page), shown, cursor=page.cursor)
 
 
-def _attributes(one: Registration) -> str:
+def _attributes(one: Registration | Route) -> str:
     return ", ".join(f"{name}={value}" for name, value in one.attributes.items())
 
 
-RouteName = Annotated[str, typer.Argument(metavar="ROUTE", help="Name of the route.")]
+ROUTE_NAME = argument("Name of the route.", metavar="ROUTE")
 
 
 @route_.command()
 def put(
     ctx: typer.Context,
-    name: RouteName,
-    topic: Annotated[
-        str, typer.Argument(metavar="TOPIC", help="Topic whose registrations get the matching events.")
-    ],
-    pattern: Annotated[
-        dict[str, Any],
-        typer.Argument(parser=_object, metavar="PATTERN", help="EventBridge event pattern, as JSON."),
-    ],
+    name: str = ROUTE_NAME,
+    topic: str = argument("Topic whose registrations get the matching events.", metavar="TOPIC"),
+    pattern: dict[str, Any] = argument(
+        "EventBridge event pattern, as JSON.", parser=_object, metavar="PATTERN"
+    ),
     *,
-    policy: Annotated[Policy, typer.Option(help="Which of the registrations get an event.")] = Policy.ALL,
-    attributes: Attributes = None,
+    policy: Policy = option("Which of the registrations get an event.", default=Policy.ALL),
+    attributes: list[Pair] | None = ATTRIBUTES,
 ) -> None:
     """Create or change a route, and print its name."""
     run = session(ctx)
@@ -134,30 +128,30 @@ def put(
 
 
 @route_.command("show")
-def show_route(ctx: typer.Context, name: RouteName) -> None:
+def show_route(ctx: typer.Context, name: str = ROUTE_NAME) -> None:
     """Show a route."""
     run = session(ctx)
     route = run.tracker.routing.get(name)
     document = wire.ROUTE.encode(route)
-    shown = {**document, "pattern": json.dumps(document["pattern"]), "attributes": ""}
-    shown["attributes"] = ", ".join(f"{key}={value}" for key, value in route.attributes.items())
+    shown = {**document, "pattern": json.dumps(document["pattern"]), "attributes": _attributes(route)}
     run.answer(document, FactSheet(shown.items()))
 
 
 @route_.command("list")
-def list_routes(ctx: typer.Context, *, limit: options.PageSize = 100, cursor: options.Cursor = None) -> None:
+def list_routes(
+    ctx: typer.Context, limit: int = options.PAGE_SIZE, cursor: str | None = options.CURSOR
+) -> None:
     """List the routes."""
     run = session(ctx)
     page = run.tracker.routing.page(cursor=cursor, limit=limit)
     shown = Table("route", "topic", "policy", "pattern")
     for route in page.routes:
         shown.add_row(route.name, route.topic, route.policy.value, json.dumps(dict(route.pattern)))
-    run.answer(wire.ROUTES.encode(page), shown)
-    run.more(page.cursor)
+    run.answer(wire.ROUTES.encode(page), shown, cursor=page.cursor)
 
 
 @route_.command()
-def delete(ctx: typer.Context, name: RouteName) -> None:
+def delete(ctx: typer.Context, name: str = ROUTE_NAME) -> None:
     """Delete a route; succeeds also if the route does not exist."""
     run = session(ctx)
     deleted = run.tracker.routing.delete(name)
@@ -167,12 +161,11 @@ def delete(ctx: typer.Context, name: RouteName) -> None:
 @route_.command()
 def send(
     ctx: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Source of the event: a name of your own.")],
-    detail_type: Annotated[str, typer.Argument(metavar="TYPE", help="Detail type of the event.")],
-    detail: Annotated[
-        dict[str, Any] | None,
-        typer.Argument(parser=_object, metavar="DETAIL", help="Detail of the event, as a JSON object."),
-    ] = None,
+    source: str = argument("Source of the event: a name of your own.", metavar="SOURCE"),
+    detail_type: str = argument("Detail type of the event.", metavar="TYPE"),
+    detail: dict[str, Any] | None = argument(
+        "Detail of the event, as a JSON object.", default=None, parser=_object, metavar="DETAIL"
+    ),
 ) -> None:
     """Put an event on the bus, to be routed, and print its correlation id."""
     run = session(ctx)

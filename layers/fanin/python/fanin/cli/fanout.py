@@ -10,21 +10,25 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from fanin.cli import options, parsing
+from fanin.cli.commands import argument, flag, option
 from fanin.cli.exits import ExitCode
+from fanin.cli.parsing import Pair
 from fanin.cli.rows import MalformedRow, RowFormat, RowReading, bodies, format_of, guessed, unpacked
-from fanin.cli.sending import SendMeter, again, all_sent, send, stopped
+from fanin.cli.sending import SendMeter, again, all_sent, asking, stopped
 from fanin.cli.session import Session, session
 from fanin.cli.times import now_ms
 from fanin.cli.watching import complete, follow_all, may_have_failed
 from fanin.client.messages import Message
 from fanin.domain.batch import Batch, OnFailure, State
 from fanin.domain.diagnosis import SentItems
+from fanin.domain.failures import Keep
 from fanin.domain.reports import MissingRange
+from fanin.domain.targets import Target
 from fanin.errors import BatchClosed, FaninError, InvalidRequest, SendFailed
 from fanin.wire.json_types import encode_time
 
@@ -37,71 +41,49 @@ _ENVELOPE: Final = 1_024
 """Bytes of a message kept for its item id and the names and types of its attributes."""
 
 
-RowsFile: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file to read; - reads stdin.")
-]
-QueueUrl: TypeAlias = Annotated[str, typer.Option(metavar="URL", help="URL of the SQS queue to send to.")]
-Format: TypeAlias = Annotated[
-    RowFormat | None,
-    typer.Option(
-        "--format", help="Format of the file, if its name does not say it; that of stdin is guessed."
-    ),
-]
-Delimiter: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHARACTER",
-        help="What separates the fields of CSV, such as ';'; \\t is a tab.",
-        show_default=",",
-    ),
-]
-Encoding: TypeAlias = Annotated[
-    str, typer.Option(metavar="NAME", help="Encoding of CSV and JSON lines, such as latin-1.")
-]
-Fair: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--fair",
-        help="On a standard queue, name the batch as the group of its messages, so that a large batch keeps"
-        " no other waiting.",
-    ),
-]
+ROWS_FILE = argument("The file to read; - reads stdin.", metavar="FILE", dir_okay=False)
+QUEUE_URL = option("URL of the SQS queue to send to.", default=..., metavar="URL")
+FORMAT = option("Format of the file, if its name does not say it; that of stdin is guessed.", "--format")
+DELIMITER = option(
+    "What separates the fields of CSV, such as ';'; \\t is a tab.", metavar="CHARACTER", show_default=","
+)
+ENCODING = option("Encoding of CSV and JSON lines, such as latin-1.", default="utf-8", metavar="NAME")
+FAIR = flag(
+    "On a standard queue, name the batch as the group of its messages, so that a large batch keeps"
+    " no other waiting.",
+    "--fair",
+)
 
 
 @app.command()
 def fanout(
     ctx: typer.Context,
     *,
-    file: RowsFile,
-    queue: QueueUrl,
-    kind: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = "utf-8",
-    user_key: options.UserKey = "",
-    deadline: options.Deadline = None,
-    limit: options.Limit = None,
-    metadata: options.Metadata = None,
-    keep: options.KeepOption = None,
-    on_failure: options.WhatOnFailure = OnFailure.DONE,
-    tolerate_failures: options.ToleratedFailures = None,
-    min_sample: options.MinSample = None,
-    on_end: options.OnEndOption = None,
-    total: options.TotalNames = None,
-    milestones: options.Milestones = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Go on where an earlier run with this key stopped; use a new key for each import.",
-        ),
-    ] = None,
-    skip: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="With --key: the first N messages were sent; Ctrl-C prints N."),
-    ] = 0,
-    fair: Fair = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until the batch has ended.")] = False,
-    fail_on_failures: options.FailOnFailures = False,
+    file: Path = ROWS_FILE,
+    queue: str = QUEUE_URL,
+    kind: RowFormat | None = FORMAT,
+    delimiter: str | None = DELIMITER,
+    encoding: str = ENCODING,
+    user_key: str = options.USER_KEY,
+    deadline: Any = options.DEADLINE,
+    limit: int | None = options.LIMIT,
+    metadata: list[Pair] | None = options.METADATA,
+    keep: Keep | None = options.KEEP,
+    on_failure: OnFailure = options.ON_FAILURE,
+    tolerate_failures: str | None = options.TOLERATED_FAILURES,
+    min_sample: int | None = options.MIN_SAMPLE,
+    on_end: list[Target] | None = options.ON_END,
+    total: list[str] | None = options.TOTAL_NAMES,
+    milestones: Any = options.MILESTONES,
+    key: str | None = option(
+        "Go on where an earlier run with this key stopped; use a new key for each import.", metavar="KEY"
+    ),
+    skip: int = option(
+        "With --key: the first N messages were sent; Ctrl-C prints N.", default=0, min=0, metavar="N"
+    ),
+    fair: bool = FAIR,
+    wait: bool = flag("Wait until the batch has ended.", "--wait"),
+    fail_on_failures: bool = options.FAIL_ON_FAILURES,
 ) -> None:
     """Send each row of a file to a queue, as a batch.
 
@@ -152,29 +134,28 @@ def fanout(
         run.remark(f"batch {batch.id}")
         unsent: dict[str, str] = {}
         if _takes_rows(run, batch, key):
-            options: dict[str, object] = {"key": named}
-            if ends_at is not None:
-                options["deadline"] = encode_time(ends_at)
+            same = {"key": named, "deadline": None if ends_at is None else encode_time(ends_at)}
             try:
-                unsent = send(run, batch, queue, rows, stop=stop, key=named, meter=meter, fair=fair)
+                with meter.drawn(run) as progress, asking(stop):
+                    # Messages that the queue rejects become failed items, so that the batch still ends.
+                    batch.send(
+                        queue, rows, progress=progress, key=named, refused=batch.fail, stop=stop, fair=fair
+                    )
+            except SendFailed as error:
+                unsent = error.items
             except KeyboardInterrupt:
                 text = "Messages that were under way, or whose items are not done by then, may be sent again"
-                raise stopped(
-                    run,
-                    batch.id,
-                    meter.sent,
-                    f"{text}, and count once. To go on",
-                    again(run.words, skip=skip, **options) if skip else again(run.words, **options),
-                ) from None
+                text += ", and count once. To go on"
+                rest = again(run.words, skip=skip or None, **same)
+                raise stopped(run, batch.id, meter.sent, text, rest) from None
             except Exception:
                 _failed(run, batch, meter.sent, key)
                 raise
             if stop.asked:
                 text = "Nothing is sent twice if you go on with the same input"
                 _tell(run, malformed, unsent)
-                raise stopped(
-                    run, batch.id, meter.sent, text, again(run.words, skip=stop.position, **options)
-                )
+                rest = again(run.words, skip=stop.position, **same)
+                raise stopped(run, batch.id, meter.sent, text, rest)
             sent.append(batch.id)
     row = _followed(run, batch.id) if wait else batch.row
     _answer(run, row, sent=meter.sent, malformed=malformed, unsent=unsent)
@@ -187,13 +168,13 @@ def fanout(
 def resend(
     ctx: typer.Context,
     *,
-    batch: options.BatchId,
-    file: RowsFile,
-    queue: QueueUrl,
-    kind: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = "utf-8",
-    fair: Fair = False,
+    batch: int = options.BATCH_ID,
+    file: Path = ROWS_FILE,
+    queue: str = QUEUE_URL,
+    kind: RowFormat | None = FORMAT,
+    delimiter: str | None = DELIMITER,
+    encoding: str = ENCODING,
+    fair: bool = FAIR,
 ) -> None:
     """Send the rows of a file again whose items are missing: their messages were lost.
 
@@ -203,6 +184,8 @@ def resend(
     If the batch has ended without these items, they become items of a new batch, which retries it. Running
     the command again goes on with the same one.
     """
+    from fanin.client.producing.sender import Sender
+
     run = session(ctx)
     row = run.tracker.status(batch).batch
     if row.retry_of is not None:
@@ -223,7 +206,8 @@ def resend(
         deque(lost(), maxlen=0)  # a new batch of some of the rows could not take the others later
         target, sent, refused = (batch, 0, {}) if short else _as_new(run, row, queue, lost(), fair=fair)
     else:
-        sent, refused = _under_their_items(run, batch, queue, lost(), fair=fair)
+        sender = Sender(run.tracker.sqs, queue, group_id=str(batch), fair=fair)
+        sent, refused = sum(accepted for accepted, _ in sender.send([lost()])), sender.refused
         if sent:  # one note, however many ranges were missing: those between them were sent before
             upto = short[0] if short else missing[-1].stop
             run.tracker.note_sent(batch, SentItems(queue, missing[0].start, upto))
@@ -261,15 +245,6 @@ def _lost(
                 short.append(ordinal)
                 return
             yield f"{found.group}:{number}", Message(body)
-
-
-def _under_their_items(
-    run: Session, batch: int, queue: str, lost: Iterator[tuple[str, Message]], *, fair: bool
-) -> tuple[int, dict[str, str]]:
-    from fanin.client.producing.sender import Sender
-
-    sender = Sender(run.tracker.sqs, queue, group_id=str(batch), fair=fair)
-    return sum(accepted for accepted, _ in sender.send([lost])), sender.refused
 
 
 def _as_new(
@@ -400,7 +375,7 @@ def _failed(run: Session, batch: TrackedBatch, sent: int, key: str | None) -> No
 def _answer(
     run: Session, batch: Batch, *, sent: int, malformed: MalformedRow, unsent: dict[str, str]
 ) -> None:
-    from fanin.cli.tables import failed, held, sums
+    from fanin.cli.tables import outcome
 
     document = {
         "batch_id": batch.batch_id,
@@ -417,11 +392,7 @@ def _answer(
         },
         "unsent": [{"item": item, "reason": reason} for item, reason in unsent.items()],
     }
-    ended = [f"{batch.batch_id}  {batch.state}  {sent:,} sent"]
-    ended += [f"{failed(batch)} failed"] if batch.failed else []
-    ended += [f"{held(batch)} held"] if batch.held else []
-    if brought := sums(batch):
-        ended.append(brought)
+    ended = [f"{batch.batch_id}  {batch.state}  {sent:,} sent", *outcome(batch, "failed")]
     run.answer(document, ", ".join(ended))
     _tell(run, malformed, unsent)
 

@@ -2,50 +2,41 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Annotated
 
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.commands import argument, option
 from fanin.cli.exits import code_of
-from fanin.cli.options import TotalValues
-from fanin.cli.session import Session, lines_of_stdin, session
+from fanin.cli.options import TOTAL_VALUES
+from fanin.cli.session import Session, session, with_stdin
 from fanin.domain.marks import Count, Done, Failure, ItemRange, Mark, Marked, Receipt
 from fanin.errors import FaninError, PartlyMarked
 from fanin.wire.marks import MARKED
 
 app = typer.Typer()
 
-Items = Annotated[
-    list[str] | None, typer.Argument(metavar="ITEM...", help="Item ids; - reads them from stdin, one a line.")
-]
-Ranges = Annotated[
-    list[ItemRange] | None,
-    typer.Option(
-        "--range",
-        parser=parsing.item_range,
-        metavar="BATCH:GROUP[:FROM..TO]",
-        help="All items of a group, or those with FROM <= i < TO, as `fanin missing` prints them; may be"
-        " repeated.",
-    ),
-]
+ITEMS = argument("Item ids; - reads them from stdin, one a line.", default=None, metavar="ITEM...")
+RANGES = option(
+    "All items of a group, or those with FROM <= i < TO, as `fanin missing` prints them; may be repeated.",
+    "--range",
+    parser=parsing.item_range,
+    metavar="BATCH:GROUP[:FROM..TO]",
+)
 
 
 @app.command()
 def ack(
     ctx: typer.Context,
-    items: Items = None,
-    ranges: Ranges = None,
-    counts: Annotated[
-        list[Count] | None,
-        typer.Option(
-            "--count",
-            parser=parsing.count,
-            metavar="BATCH=N",
-            help="Count N items of an estimated batch as done; may be repeated.",
-        ),
-    ] = None,
-    total: TotalValues = None,
+    items: list[str] | None = ITEMS,
+    ranges: list[ItemRange] | None = RANGES,
+    counts: list[Count] | None = option(
+        "Count N items of an estimated batch as done; may be repeated.",
+        "--count",
+        parser=parsing.count,
+        metavar="BATCH=N",
+    ),
+    total: list[str] | None = TOTAL_VALUES,
 ) -> None:
     """Mark items done; an item may be acknowledged more than once.
 
@@ -54,17 +45,17 @@ def ack(
     """
     _need(items, ranges, counts)
     run = session(ctx)
-    named = _done(_named(items), _for_one(items, total))
+    named = _done(with_stdin(items or ()), _for_one(items, total))
     _answer(run, lambda: run.tracker.ack(chain(named, ranges or (), counts or ())))
 
 
 @app.command()
 def fail(
     ctx: typer.Context,
-    items: Items = None,
-    ranges: Ranges = None,
-    reason: Annotated[str, typer.Option(help="Why the items failed; `fanin failures` lists it.")] = "",
-    total: TotalValues = None,
+    items: list[str] | None = ITEMS,
+    ranges: list[ItemRange] | None = RANGES,
+    reason: str = option("Why the items failed; `fanin failures` lists it.", default=""),
+    total: list[str] | None = TOTAL_VALUES,
 ) -> None:
     """Mark items failed; they count as done, unless their batch holds them.
 
@@ -74,18 +65,13 @@ def fail(
     _need(items, ranges)
     run = session(ctx)
     totals = _for_one(items, total, ", a tab, a reason")
-    lines = chain(_named(items), *map(parsing.items, ranges or ()))
+    lines = chain(with_stdin(items or ()), *map(parsing.items, ranges or ()))
     _answer(run, lambda: run.tracker.fail(_failures(lines, reason, totals)))
 
 
 def _need(*given: Sequence[object] | None) -> None:
     if not any(given):
         raise typer.BadParameter("no items are given; pass item ids, or - to read them from stdin")
-
-
-def _named(items: Sequence[str] | None) -> Iterator[str]:
-    parts: Iterator[Iterable[str]] = (lines_of_stdin() if item == "-" else (item,) for item in items or ())
-    return chain.from_iterable(parts)
 
 
 def _for_one(items: Sequence[str] | None, total: Sequence[str] | None, reason: str = "") -> dict[str, int]:

@@ -103,16 +103,13 @@ class Table:
             return
         rows = [tuple(map(shown, row)) for row in self._cells]
         named = [n for n in range(len(self._columns)) if not rows or any(row[n] for row in rows)]
-        if len(named) == 1 or self._width(rows, named) <= options.max_width:
+        least = sum(self._least(rows, n) + _GAP for n in named)
+        if len(named) == 1 or least <= options.max_width:
             yield self._table(rows, named)
             return
         for row in rows:
             yield FactSheet((self._columns[n], row[n]) for n in named)
             yield ""
-
-    def _width(self, rows: Sequence[tuple[str, ...]], named: Sequence[int]) -> int:
-        """The least width at which the table is legible."""
-        return sum(self._least(rows, n) + _GAP for n in named)
 
     def _least(self, rows: Sequence[tuple[str, ...]], n: int) -> int:
         """The least width of a column. What has no spaces, such as an id, is never folded."""

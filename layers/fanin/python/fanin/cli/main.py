@@ -4,74 +4,56 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any, Final
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any, Final
 
 import typer
 from typer import core
 
 from fanin import __version__
-from fanin.cli.commands import CommandGroup, Commands
+from fanin.cli.commands import CommandGroup, Commands, flag, option
 from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.session import session
 from fanin.errors import FaninError, InvalidRequest
 
-_OWNER: Final = "_TyperParameter"
-_METHOD: Final = "get_runtime_param"
+_parameter: Any = getattr(core, "_TyperParameter", None)
+_typers: Any = getattr(_parameter, "get_runtime_param", None)
+"""What gives the object with which Typer converts a value; another version of Typer may lack it."""
 
 
-class Plain:
-    """Converts what needs no library: texts, defaults, what a parser of ours takes, options not given.
+def _coerce(value: Any, param: Any, ctx: Any) -> Any:
+    """The value of a parameter as the command gets it; what needs a library is converted by Typer.
 
-    Args:
-        typers: gives what Typer converts the other values with.
+    Raises:
+        typer.BadParameter: it is not what the parameter takes.
     """
-
-    def __init__(self, typers: Callable[[], Any]) -> None:
-        self._typers = typers
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The value as the command gets it.
-
-        Raises:
-            typer.BadParameter: it is not what the parameter takes.
-        """
-        several = param.multiple or param.nargs == -1
-        if value is None:
-            return () if several else None
-        parser = param.type_descriptor.parameter_info.parser
-        if parser is None and not several and type(value) is param.type_descriptor.annotation:
-            return value
-        try:
-            if parser is None:
-                return self._typers().coerce(value, param=param, ctx=ctx)
-            if several:
-                return [parser(text) for text in value]
-            return parser(value) if isinstance(value, str) else value  # a default needs no parser
-        except InvalidRequest as error:
-            raise typer.BadParameter(str(error)) from None
-        except typer.BadParameter as error:
-            error.message = error.message.replace("Value error, ", "")  # as pydantic begins
-            raise
+    several = param.multiple or param.nargs == -1
+    if value is None:
+        return () if several else None
+    parser = param.type_descriptor.parameter_info.parser
+    if parser is None and not several and type(value) is param.type_descriptor.annotation:
+        return value
+    try:
+        if parser is None:
+            return _typers(param).coerce(value, param=param, ctx=ctx)
+        if several:
+            return [parser(text) for text in value]
+        return parser(value) if isinstance(value, str) else value  # a default needs no parser
+    except InvalidRequest as error:
+        raise typer.BadParameter(str(error)) from None
+    except typer.BadParameter as error:
+        error.message = error.message.replace("Value error, ", "")  # as pydantic begins
+        raise
 
 
 def without_pydantic() -> None:
-    """Have Typer convert plain values without pydantic, in this process; a second call does nothing."""
-    owner = getattr(core, _OWNER, None)
-    typers = getattr(owner, _METHOD, None)
-    if owner is None or typers is None or getattr(typers, "plain", False):
-        return
-
-    def plain(param: Any) -> Plain:
-        return Plain(lambda: typers(param))
-
-    plain.plain = True  # type: ignore[attr-defined]
-    setattr(owner, _METHOD, plain)
+    """Have Typer convert texts, defaults, and what a parser of ours takes, without importing pydantic."""
+    if _typers is not None:
+        _parameter.get_runtime_param = lambda _: SimpleNamespace(coerce=_coerce)
 
 
 HELP_OPTIONS: Final = ("-h", "--help")
-_FLAGS: Final = ("--json", "--local")
-_VALUED: Final = ("--api-url",)
 _UNWRITTEN: Final = {errno.ENOSPC: "no space is left where it goes", errno.EBADF: "stdout is closed"}
 
 
@@ -117,10 +99,10 @@ def options_first(args: list[str]) -> list[str]:
     for arg in stream:
         if arg == "--":
             return [*ahead, *rest, arg, *stream]
-        if arg in _FLAGS or arg.startswith(tuple(f"{name}=" for name in _VALUED)):
+        if arg in ("--json", "--local") or arg.startswith("--api-url="):
             ahead.append(arg)
-        elif arg in _VALUED:
-            ahead += [arg, *(value for value in [next(stream, None)] if value is not None)]
+        elif arg == "--api-url":
+            ahead += [arg, *islice(stream, 1)]
         else:
             rest.append(arg)
     return ahead + rest
@@ -152,12 +134,12 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def fanin(
     ctx: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    local: Annotated[bool, typer.Option("--local", help="Use the stack of `fanin local up`.")] = False,
-    api_url: Annotated[str | None, typer.Option(metavar="URL", help="Use the API at this URL.")] = None,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    as_json: bool = flag("Print one JSON document.", "--json"),
+    local: bool = flag("Use the stack of `fanin local up`.", "--local"),
+    api_url: str | None = option("Use the API at this URL.", metavar="URL"),
+    version: bool = option(
+        "Print the version.", "--version", default=False, callback=_version, is_eager=True
+    ),
 ) -> None:
     """Know, exactly and at once, when a fan-out is finished.
 

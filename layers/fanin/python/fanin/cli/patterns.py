@@ -2,15 +2,14 @@
 
 import json
 from datetime import timedelta
-from typing import Annotated
 
 import typer
 
 from fanin.cli import options, parsing
-from fanin.cli.commands import group
+from fanin.cli.commands import argument, flag, group, option
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.parsing import Pair
-from fanin.cli.session import lines_of_stdin, session
+from fanin.cli.session import session, with_stdin
 from fanin.client.conversions import seconds
 from fanin.domain.buffer import Level
 from fanin.domain.frames import DEFAULT_TTL, OpenFrame, Ticket
@@ -30,45 +29,28 @@ for commands in (scatter, frames, buffers):
 @scatter.command()
 def start(
     ctx: typer.Context,
-    body: Annotated[str, typer.Argument(metavar="BODY", help="Text of the message.")],
+    body: str = argument("Text of the message.", metavar="BODY"),
     *,
-    topic: Annotated[
-        str | None, typer.Option(help="Send to everyone who is registered in this topic.")
-    ] = None,
-    where: Annotated[
-        list[Pair] | None, options.pairs("Send only to registrations with this attribute")
-    ] = None,
-    to: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="QUEUE",
-            help="Send to this queue, given by URL or ARN, or to TOPIC/NAME; may be repeated.",
-        ),
-    ] = None,
-    kind: Annotated[
-        str, typer.Option("--type", help="Type of the message, by which recipients tell what is asked.")
-    ] = "",
-    correlation_id: Annotated[
-        str | None, typer.Option(help="A correlation id of your own; no running scatter may have it.")
-    ] = None,
-    timeout: Annotated[
-        timedelta, options.spans("Send again to those missing after this long, such as 30s or 2m.", "2m")
-    ] = timedelta(minutes=2),
-    max_retries: Annotated[int, typer.Option(help="How often to send again at most.")] = MAX_RETRIES,
-    quorum: Annotated[
-        float | None,
-        typer.Option(
-            parser=parsing.quorum,
-            metavar="K|SHARE",
-            help="End after this many replies: a number like 5, or a share like 0.8.",
-        ),
-    ] = None,
-    user_key: options.UserKey = "",
-    metadata: options.Metadata = None,
-    total: options.TotalNames = None,
-    key: Annotated[
-        str | None, typer.Option(help="Idempotency key: repeating the command with it starts nothing more.")
-    ] = None,
+    topic: str | None = option("Send to everyone who is registered in this topic."),
+    where: list[Pair] | None = options.pairs("Send only to registrations with this attribute"),
+    to: list[str] | None = option(
+        "Send to this queue, given by URL or ARN, or to TOPIC/NAME; may be repeated.", metavar="QUEUE"
+    ),
+    kind: str = option("Type of the message, by which recipients tell what is asked.", "--type", default=""),
+    correlation_id: str | None = option("A correlation id of your own; no running scatter may have it."),
+    timeout: timedelta = options.spans(
+        "Send again to those missing after this long, such as 30s or 2m.", "2m", default=timedelta(minutes=2)
+    ),
+    max_retries: int = option("How often to send again at most.", default=MAX_RETRIES),
+    quorum: float | None = option(
+        "End after this many replies: a number like 5, or a share like 0.8.",
+        parser=parsing.quorum,
+        metavar="K|SHARE",
+    ),
+    user_key: str = options.USER_KEY,
+    metadata: list[Pair] | None = options.METADATA,
+    total: list[str] | None = options.TOTAL_NAMES,
+    key: str | None = option("Idempotency key: repeating the command with it starts nothing more."),
 ) -> None:
     """Send a message to a topic or to queues, and print the batch id of the scatter."""
     if (topic is None) == (not to):
@@ -92,7 +74,7 @@ def start(
 
 
 @scatter.command()
-def show(ctx: typer.Context, batch: options.BatchId) -> None:
+def show(ctx: typer.Context, batch: int = options.BATCH_ID) -> None:
     """Show how many recipients replied, failed and are missing, counted exactly."""
     run = session(ctx)
     found = run.tracker.scatters.status(batch)
@@ -102,10 +84,10 @@ def show(ctx: typer.Context, batch: options.BatchId) -> None:
 @app.command()
 def replies(
     ctx: typer.Context,
-    batch: options.BatchId,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="Most replies on one page.")] = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
+    batch: int = options.BATCH_ID,
+    limit: int = option("Most replies on one page.", "--limit", default=100, min=1, max=100),
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
 ) -> None:
     """List the replies to a scatter, in the order of the recipients."""
     run = session(ctx)
@@ -118,8 +100,7 @@ def replies(
     for reply in page.replies:
         said = json.dumps(reply.payload, ensure_ascii=False) if reply.claim is None else reply.url
         shown.add_row(str(reply.ordinal), reply.name, said)
-    run.answer(GATHERED.encode(page), shown)
-    run.more(page.cursor)
+    run.answer(GATHERED.encode(page), shown, cursor=page.cursor)
 
 
 def _facts(found: Scattered) -> list[tuple[str, object]]:
@@ -139,31 +120,28 @@ def _facts(found: Scattered) -> list[tuple[str, object]]:
     ]
 
 
-FrameId = Annotated[int, typer.Argument(parser=parse_batch_id, metavar="FRAME", help="Id of the frame.")]
+FRAME_ID = argument("Id of the frame.", parser=parse_batch_id, metavar="FRAME")
 
 
 @frames.command("open")
 def open_frame(
     ctx: typer.Context,
-    size: Annotated[int, typer.Argument(min=1, metavar="N", help="Number of envelopes.")],
+    size: int = argument("Number of envelopes.", min=1, metavar="N"),
     *,
-    source: Annotated[str, typer.Option(help="Name of the sender.")] = "",
-    destination: Annotated[str, typer.Option(help="Name of the receiver.")] = "",
-    reply_to: Annotated[
-        str,
-        typer.Option(
-            metavar="QUEUE",
-            help="URL or ARN of a queue tagged fanin:channel; it gets a notice when the frame ends.",
-        ),
-    ] = "",
-    ttl: Annotated[
-        timedelta, options.spans("Request a repeat after this long without progress.", f"{DEFAULT_TTL}s")
-    ] = timedelta(seconds=DEFAULT_TTL),
-    user_key: options.UserKey = "",
-    key: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="Idempotency key: a repeat prints the id of the same frame."),
-    ] = None,
+    source: str = option("Name of the sender.", default=""),
+    destination: str = option("Name of the receiver.", default=""),
+    reply_to: str = option(
+        "URL or ARN of a queue tagged fanin:channel; it gets a notice when the frame ends.",
+        default="",
+        metavar="QUEUE",
+    ),
+    ttl: timedelta = options.spans(
+        "Request a repeat after this long without progress.",
+        f"{DEFAULT_TTL}s",
+        default=timedelta(seconds=DEFAULT_TTL),
+    ),
+    user_key: str = options.USER_KEY,
+    key: str | None = option("Idempotency key: a repeat prints the id of the same frame.", metavar="KEY"),
 ) -> None:
     """Open a frame of N envelopes, and print its id."""
     run = session(ctx)
@@ -174,27 +152,26 @@ def open_frame(
 
 @frames.command("status")
 def frame_status(
-    ctx: typer.Context, frame: FrameId, *, limit: options.PageSize = 100, cursor: options.Cursor = None
+    ctx: typer.Context,
+    frame: int = FRAME_ID,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
 ) -> None:
     """Show the state of a frame, and its missing envelopes as half-open ranges FROM..TO."""
     run = session(ctx)
     found = run.tracker.frames.status(frame, cursor=cursor, limit=limit)
     spans = (f"missing {start}..{stop}" for start, stop in found.missing)
-    run.answer(FRAME.encode(found), f"{found.state}, {found.size} envelopes", *spans)
-    run.more(found.cursor)
+    run.answer(FRAME.encode(found), f"{found.state}, {found.size} envelopes", *spans, cursor=found.cursor)
 
 
 @frames.command()
 def claim(
     ctx: typer.Context,
-    frame: FrameId,
-    indices: Annotated[
-        list[int], typer.Argument(min=0, metavar="INDEX...", help="Numbers of the envelopes, from 0.")
-    ],
-    *,
-    lease: Annotated[
-        int, typer.Option(min=1, metavar="SECONDS", help="Seconds that the claim lasts.")
-    ] = DEFAULT_ENVELOPE_LEASE,
+    frame: int = FRAME_ID,
+    indices: list[int] = argument("Numbers of the envelopes, from 0.", min=0, metavar="INDEX..."),
+    lease: int = option(
+        "Seconds that the claim lasts.", default=DEFAULT_ENVELOPE_LEASE, min=1, metavar="SECONDS"
+    ),
 ) -> None:
     """Claim envelopes; each line has the outcome and the item id to acknowledge."""
     run = session(ctx)
@@ -202,20 +179,17 @@ def claim(
     run.answer(CLAIMS.encode(claims), *(f"{claim.hold} {claim.item}" for claim in claims))
 
 
-Name = Annotated[str, typer.Argument(metavar="BUFFER", help="Name of the buffer.")]
+NAME = argument("Name of the buffer.", metavar="BUFFER")
 
 
 @buffers.command()
 def define(
     ctx: typer.Context,
-    name: Name,
-    limit: Annotated[int, typer.Argument(min=1, help="Most items that may be pending at a time.")],
-    queue: Annotated[
-        str | None,
-        typer.Option(
-            metavar="QUEUE", help="URL or ARN of a queue tagged fanin:channel; without it a queue is created."
-        ),
-    ] = None,
+    name: str = NAME,
+    limit: int = argument("Most items that may be pending at a time.", min=1),
+    queue: str | None = option(
+        "URL or ARN of a queue tagged fanin:channel; without it a queue is created.", metavar="QUEUE"
+    ),
 ) -> None:
     """Create a buffer or change its limit, and print the URL of its queue."""
     run = session(ctx)
@@ -224,7 +198,7 @@ def define(
 
 
 @buffers.command("status")
-def buffer_status(ctx: typer.Context, name: Name) -> None:
+def buffer_status(ctx: typer.Context, name: str = NAME) -> None:
     """Show how full a buffer is."""
     run = session(ctx)
     level = run.tracker.buffers.status(name)
@@ -232,34 +206,30 @@ def buffer_status(ctx: typer.Context, name: Name) -> None:
 
 
 @buffers.command("list")
-def list_buffers(ctx: typer.Context, *, limit: options.PageSize = 100, cursor: options.Cursor = None) -> None:
+def list_buffers(
+    ctx: typer.Context, limit: int = options.PAGE_SIZE, cursor: str | None = options.CURSOR
+) -> None:
     """List the buffers and their limits."""
     run = session(ctx)
     page = run.tracker.buffers.list(cursor=cursor, limit=limit)
     shown = Table("buffer", "limit", "queue", right=("limit",), empty="no buffer")
     for buffer in page.buffers:
         shown.add_row(buffer.name, buffer.limit, buffer.queue)
-    run.answer(BUFFERS.encode(page), shown)
-    run.more(page.cursor)
+    run.answer(BUFFERS.encode(page), shown, cursor=page.cursor)
 
 
 @buffers.command()
 def put(
     ctx: typer.Context,
-    name: Name,
-    payloads: Annotated[
-        list[str], typer.Argument(metavar="TEXT...", help="Payloads; - reads one from each line of stdin.")
-    ],
-    *,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail at once if the buffer is full.")] = False,
-    key: Annotated[
-        str,
-        typer.Option(
-            metavar="PREFIX",
-            help="Idempotency keys of the payloads are PREFIX/1, PREFIX/2 and so on: run the same command"
-            " again, and nothing is put in twice.",
-        ),
-    ] = "",
+    name: str = NAME,
+    payloads: list[str] = argument("Payloads; - reads one from each line of stdin.", metavar="TEXT..."),
+    no_wait: bool = flag("Fail at once if the buffer is full.", "--no-wait"),
+    key: str = option(
+        "Idempotency keys of the payloads are PREFIX/1, PREFIX/2 and so on: run the same command"
+        " again, and nothing is put in twice.",
+        default="",
+        metavar="PREFIX",
+    ),
 ) -> None:
     """Put payloads into a buffer, waiting while it is full.
 
@@ -269,10 +239,9 @@ def put(
     run = session(ctx)
     producer = run.tracker.producer(name)
     send = producer.put_now if no_wait else producer.put
-    texts = (text for one in payloads for text in (lines_of_stdin() if one == "-" else (one,)))
     items: list[str] = []
     try:
-        for number, text in enumerate(texts, 1):
+        for number, text in enumerate(with_stdin(payloads), 1):
             (item,) = send(text, key=f"{key}/{number}" if key else None).items
             items.append(item)
             if not run.as_json:
@@ -296,10 +265,9 @@ def _stopped(name: str, count: int, key: str) -> str:
 @buffers.command()
 def take(
     ctx: typer.Context,
-    name: Name,
-    *,
-    most: Annotated[int, typer.Option(min=1, max=10, help="Most payloads to take.")] = 1,
-    wait: Annotated[int, typer.Option(min=0, max=20, help="Seconds to wait for work.")] = 20,
+    name: str = NAME,
+    most: int = option("Most payloads to take.", default=1, min=1, max=10),
+    wait: int = option("Seconds to wait for work.", default=20, min=0, max=20),
 ) -> None:
     """Take payloads out of a buffer; each line has a receipt, a space and a payload."""
     run = session(ctx)
@@ -313,8 +281,8 @@ def take(
 @buffers.command()
 def done(
     ctx: typer.Context,
-    name: Name,
-    receipts: Annotated[list[str], typer.Argument(metavar="RECEIPT...", help="Receipts that take printed.")],
+    name: str = NAME,
+    receipts: list[str] = argument("Receipts that take printed.", metavar="RECEIPT..."),
 ) -> None:
     """Mark payloads done, which frees their slots."""
     run = session(ctx)
@@ -323,7 +291,7 @@ def done(
 
 
 @buffers.command()
-def delete(ctx: typer.Context, name: Name, yes: options.Yes = False) -> None:
+def delete(ctx: typer.Context, name: str = NAME, yes: bool = options.YES) -> None:
     """Delete a buffer and the payloads in it; asks before."""
     run = session(ctx)
     run.confirm(f"Delete the buffer {name} and the payloads in it?", yes=yes)

@@ -3,21 +3,21 @@
 import csv
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated
 
 import typer
 
 from fanin.cli import options, parsing
+from fanin.cli.commands import flag, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.session import session
 from fanin.domain.diagnosis import Diagnosis
 from fanin.domain.limits import counted
 from fanin.domain.reports import Errors, Failures, Missing
-from fanin.domain.targets import TargetReport, TargetReports, TargetState
+from fanin.domain.targets import TargetReports, TargetState
 from fanin.wire.batches import ATTENTION, KEYED_ITEM, PROGRESS, TARGET_REPORTS, VERDICT
 from fanin.wire.items import DIAGNOSIS, ERRORS, FAILED_ITEMS, FAILED_MESSAGE, ITEM_RESULT, MISSING
 from fanin.wire.json_types import encode_time
@@ -28,11 +28,9 @@ app = typer.Typer()
 @app.command()
 def status(
     ctx: typer.Context,
-    batch: options.BatchId,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Count exactly, however many reads that takes.")
-    ] = False,
-    fail_on_failures: options.FailOnFailures = False,
+    batch: int = options.BATCH_ID,
+    exact: bool = flag("Count exactly, however many reads that takes.", "--exact"),
+    fail_on_failures: bool = options.FAIL_ON_FAILURES,
 ) -> None:
     """Show a batch and its progress."""
     from fanin.cli.tables import progress_facts
@@ -54,25 +52,24 @@ def status(
 @app.command()
 def item(
     ctx: typer.Context,
-    batch: options.BatchId,
-    key: Annotated[str, typer.Option(metavar="KEY", help="The key that the item was added with.")],
+    batch: int = options.BATCH_ID,
+    key: str = option("The key that the item was added with.", default=..., metavar="KEY"),
 ) -> None:
     """Show the item of a key: its id, and whether it is done."""
     run = session(ctx)
     found = run.tracker.find_key(batch, key)
     state = "done" if found.done else "not done"
-    run.answer(
-        KEYED_ITEM.encode(found), FactSheet([("key", found.key), ("item", found.item), ("state", state)])
-    )
+    facts = FactSheet([("key", found.key), ("item", found.item), ("state", state)])
+    run.answer(KEYED_ITEM.encode(found), facts)
 
 
 @app.command()
 def missing(
     ctx: typer.Context,
-    batch: options.BatchId,
-    limit: options.PageSize = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
+    batch: int = options.BATCH_ID,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
 ) -> None:
     """List the items that are not done, as ranges.
 
@@ -88,30 +85,24 @@ def missing(
     columns = ("ordinals", "items", "range", *(("keys",) if keyed else ()))
     shown = Table(*columns, right=("ordinals", "items"), empty="nothing is missing")
     for found in page.ranges:
-        count = found.stop - found.start
-        items = found.items
         keys = (", ".join(found.keys),) if keyed else ()
-        span = f"{found.group}:{items.start}..{items.stop}"
-        shown.add_row(f"{found.start}..{found.stop}", count, span, *keys)
-    run.answer(MISSING.encode(page), shown)
-    run.more(page.cursor)
+        span = f"{found.group}:{found.items.start}..{found.items.stop}"
+        shown.add_row(f"{found.start}..{found.stop}", found.stop - found.start, span, *keys)
+    run.answer(MISSING.encode(page), shown, cursor=page.cursor)
 
 
 @app.command()
 def failures(
     ctx: typer.Context,
     *,
-    batch: options.BatchId,
-    limit: options.PageSize = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
-    by_error: Annotated[
-        bool, typer.Option("--by-error", help="Count the failures by error; reads all of them.")
-    ] = False,
-    message: Annotated[
-        str | None,
-        typer.Option(metavar="ITEM", help="Print the message of this failed item, by its id or its ordinal."),
-    ] = None,
+    batch: int = options.BATCH_ID,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
+    by_error: bool = flag("Count the failures by error; reads all of them.", "--by-error"),
+    message: str | None = option(
+        "Print the message of this failed item, by its id or its ordinal.", metavar="ITEM"
+    ),
 ) -> None:
     """List the items that failed or are held, and why.
 
@@ -150,15 +141,14 @@ def failures(
         kept = "message" if failure.kept else ""
         name = (failure.key if keyed else "") or failure.item
         shown.add_row(str(failure.ordinal), name, state, kept, failure.reason)
-    run.answer(FAILED_ITEMS.encode(page), shown)
-    run.more(page.cursor)
+    run.answer(FAILED_ITEMS.encode(page), shown, cursor=page.cursor)
 
 
 @app.command()
 def verify(
     ctx: typer.Context,
-    batch: options.BatchId,
-    repair: Annotated[bool, typer.Option("--repair", help="Repair what disagrees.")] = False,
+    batch: int = options.BATCH_ID,
+    repair: bool = flag("Repair what disagrees.", "--repair"),
 ) -> None:
     """Recompute a batch from its items up, and say what disagrees; it writes nothing without --repair.
 
@@ -169,14 +159,10 @@ def verify(
     run = session(ctx)
     verdict = run.tracker.verify(batch, repair=repair)
     found = verdict.disagreements
-    run.answer(
-        VERDICT.encode(verdict),
-        FactSheet(
-            [*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}"), *total_facts(verdict.batch)]
-        ),
-        *found,
-        "repaired" if verdict.repaired else "left as it is; --repair mends it" if found else "all agrees",
-    )
+    pending = ("pending", f"{verdict.pending:,}")
+    facts = FactSheet([*batch_facts(verdict.batch), pending, *total_facts(verdict.batch)])
+    end = "repaired" if verdict.repaired else "left as it is; --repair mends it" if found else "all agrees"
+    run.answer(VERDICT.encode(verdict), facts, *found, end)
     if found:
         raise typer.Exit(ExitCode.WRONG)
 
@@ -191,10 +177,8 @@ class Form(StrEnum):
 @app.command()
 def results(
     ctx: typer.Context,
-    batch: options.BatchId,
-    form: Annotated[
-        Form, typer.Option("--format", help="JSON lines, or CSV with the JSON in a column.")
-    ] = Form.JSONL,
+    batch: int = options.BATCH_ID,
+    form: Form = option("JSON lines, or CSV with the JSON in a column.", "--format", default=Form.JSONL),
 ) -> None:
     """Write the results of all items that are done, in their order.
 
@@ -216,18 +200,22 @@ def results(
 @app.command()
 def targets(
     ctx: typer.Context,
-    batch: options.BatchId,
-    redeliver: Annotated[
-        bool,
-        typer.Option(
-            "--redeliver", help="Tell those at once that were not told yet; the batch must have ended."
-        ),
-    ] = False,
+    batch: int = options.BATCH_ID,
+    redeliver: bool = flag(
+        "Tell those at once that were not told yet; the batch must have ended.", "--redeliver"
+    ),
 ) -> None:
     """Show who is called back at the end of a batch. Exits with 1 if a target is parked."""
     run = session(ctx)
     found = run.tracker.redeliver(batch) if redeliver else run.tracker.targets(batch)
-    run.answer(TARGET_REPORTS.encode(TargetReports(found)), _targets_table(found))
+    columns = ("target", "type", "when", "to", "state", "attempts", "delivered", "last error", "next")
+    shown = Table(*columns, empty="nobody is called back: the batch was opened without --on-end")
+    for one in found:
+        delivered = "" if one.delivered_at is None else encode_time(one.delivered_at)
+        later = "" if one.next_at is None else f"by {encode_time(one.next_at)}"
+        cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, one.last_error or "", later)
+        shown.add_row(str(one.number), *map(str, cells))
+    run.answer(TARGET_REPORTS.encode(TargetReports(found)), shown)
     untold = sum(not target.state.settled for target in found)
     if redeliver and untold:
         again = run.command("targets", str(batch))
@@ -236,23 +224,12 @@ def targets(
         raise typer.Exit(ExitCode.WRONG)
 
 
-def _targets_table(targets: Sequence[TargetReport]) -> Table:
-    columns = ("target", "type", "when", "to", "state", "attempts", "delivered", "last error", "next")
-    made = Table(*columns, empty="nobody is called back: the batch was opened without --on-end")
-    for one in targets:
-        delivered = "" if one.delivered_at is None else encode_time(one.delivered_at)
-        later = "" if one.next_at is None else f"by {encode_time(one.next_at)}"
-        cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, one.last_error or "", later)
-        made.add_row(str(one.number), *map(str, cells))
-    return made
-
-
 @app.command()
 def attention(
     ctx: typer.Context,
-    limit: options.PageSize = 100,
-    cursor: options.Cursor = None,
-    every: options.EveryPage = False,
+    limit: int = options.PAGE_SIZE,
+    cursor: str | None = options.CURSOR,
+    every: bool = options.EVERY_PAGE,
 ) -> None:
     """List the batches that a person should look at, the most urgent first, each with the command that helps.
 
@@ -271,11 +248,9 @@ def attention(
         shown.add_row(named, one.reason, one.batch.user_key, run.command(command, named, *options))
     run.answer(ATTENTION.encode(page), shown)
     if page.counts and not run.as_json:
+        plus = {name: "+" if name in page.at_least else "" for name in page.counts}
         run.remark(
-            ", ".join(
-                f"{one.replace('_', ' ')}: {n:,}{'+' if one in page.at_least else ''}"
-                for one, n in page.counts.items()
-            )
+            ", ".join(f"{name.replace('_', ' ')}: {n:,}{plus[name]}" for name, n in page.counts.items())
         )
     run.more(page.cursor)
     if page.batches:
@@ -283,7 +258,7 @@ def attention(
 
 
 @app.command()
-def why(ctx: typer.Context, batch: options.BatchId) -> None:
+def why(ctx: typer.Context, batch: int = options.BATCH_ID) -> None:
     """Say why a batch is not finished, the most likely reason first.
 
     It looks at the batch, its missing items and their queues, and changes nothing.

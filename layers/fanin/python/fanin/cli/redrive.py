@@ -1,15 +1,15 @@
 """Commands on failed items: ``fanin redrive`` sends them again, ``fanin release`` gives up held ones."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
 
 import typer
 
+from fanin.cli.commands import flag, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet
-from fanin.cli.options import BatchId, OfErrors, OfOrdinals
+from fanin.cli.options import BATCH_ID, ERRORS, ORDINALS
 from fanin.cli.session import Session, session
-from fanin.domain.redrives import Redriving
+from fanin.domain.redrives import OrdinalRange, Redriving
 from fanin.wire.batches import RELEASED
 from fanin.wire.redrives import REDRIVING
 
@@ -19,18 +19,13 @@ app = typer.Typer()
 @app.command()
 def redrive(
     ctx: typer.Context,
-    batch: BatchId,
+    batch: int = BATCH_ID,
     *,
-    errors: OfErrors = None,
-    ranges: OfOrdinals = None,
-    queue: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Send to this queue instead of the one a message came from."),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Return while the service goes on with a large redrive.")
-    ] = False,
+    errors: list[str] | None = ERRORS,
+    ranges: list[OrdinalRange] | None = ORDINALS,
+    queue: str | None = option("Send to this queue instead of the one a message came from.", metavar="URL"),
+    dry_run: bool = flag("Only count.", "--dry-run"),
+    no_wait: bool = flag("Return while the service goes on with a large redrive.", "--no-wait"),
 ) -> None:
     """Send the messages of failed items again, each failure once.
 
@@ -62,10 +57,8 @@ def redrive(
         listed = f"no failure matches; `fanin failures {batch} --by-error` lists them"
         run.remark(listed if errors or ranges else "nothing has failed that could be sent again")
     if found.not_kept:
-        nested, expire = (
-            run.command("list", "--parent", str(batch)),
-            run.command("expire", "--batch", str(batch)),
-        )
+        nested = run.command("list", "--parent", str(batch))
+        expire = run.command("expire", "--batch", str(batch))
         run.remark(
             "what has no message cannot be sent from here. If a nested batch failed it, redrive that one:"
             f" `{nested}`. Else send it as a new batch; `{expire}` then removes this one"
@@ -115,7 +108,12 @@ def _where(before: Sequence[int], found: Redriving) -> str:
 
 
 @app.command()
-def release(ctx: typer.Context, batch: BatchId, errors: OfErrors = None, ranges: OfOrdinals = None) -> None:
+def release(
+    ctx: typer.Context,
+    batch: int = BATCH_ID,
+    errors: list[str] | None = ERRORS,
+    ranges: list[OrdinalRange] | None = ORDINALS,
+) -> None:
     """Give up held items: mark them as failed, so that the batch can complete.
 
     Without options, every held item is released. `fanin failures BATCH` lists them.

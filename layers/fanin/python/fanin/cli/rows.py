@@ -152,10 +152,6 @@ class MalformedRow:
         self.count += last - first
 
 
-class _NotJson(ValueError):
-    """A value has no form in JSON."""
-
-
 @dataclass(frozen=True)
 class RowReading:
     """How the text of a file is read.
@@ -282,13 +278,8 @@ class _Lines(Iterator[str]):
     def _opens(self, line: str) -> bool:
         """Whether the first quote of a line can begin a field, and cannot end one."""
         before, _, after = line.partition('"')
-        return before[-1:] in {"", self._delimiter} and after[:1] not in {
-            "",
-            '"',
-            self._delimiter,
-            "\r",
-            "\n",
-        }
+        begins, ends = {"", self._delimiter}, {"", '"', self._delimiter, "\r", "\n"}
+        return before[-1:] in begins and after[:1] not in ends
 
     def _read_again(self, lines: list[str]) -> None:
         self._again.extendleft(reversed(lines))
@@ -344,7 +335,7 @@ def _json_lines(text: TextIO, malformed: MalformedRow) -> Iterator[tuple[int, st
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _NotJson(f"{name} is not valid in JSON")
+    raise ValueError(f"{name} is not valid in JSON")
 
 
 def _parquet(file: BinaryIO, malformed: MalformedRow) -> Iterator[tuple[int, str]]:
@@ -381,8 +372,8 @@ def _plain(value: Any) -> str:
     """Write dates, times and decimals as text.
 
     Raises:
-        _NotJson: the value is bytes.
+        ValueError: the value is bytes.
     """
     if isinstance(value, bytes):
-        raise _NotJson("a column holds bytes, which JSON cannot represent")
+        raise ValueError("a column holds bytes, which JSON cannot represent")  # noqa: TRY004 - a bad row
     return str(value)

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import typer
@@ -17,10 +17,8 @@ import typer
 from fanin.cli.exits import ExitCode
 from fanin.cli.session import Session
 from fanin.cli.times import Pace, clock
-from fanin.errors import SendFailed
 
 if TYPE_CHECKING:
-    from fanin.client.producing.batch import TrackedBatch
     from fanin.client.producing.resuming import Stop
 
 _LINE_SECONDS: Final = 5.0
@@ -28,34 +26,8 @@ _LINE_SECONDS: Final = 5.0
 _ASKED: Final = b"\nstopping as soon as the requests under way are answered; Ctrl-C again stops at once\n"
 
 
-def send(
-    run: Session,
-    batch: TrackedBatch,
-    queue: str,
-    rows: Iterator[str],
-    *,
-    stop: Stop,
-    key: str,
-    meter: SendMeter,
-    fair: bool,
-) -> dict[str, str]:
-    """Send rows until they end, or Ctrl-C asks to stop.
-
-    Messages that the queue rejects become failed items, so that the batch still ends.
-
-    Returns:
-        Item id → reason for the messages that the queue rejected; ``meter.sent`` is how many it took.
-    """
-    with meter.drawn(run) as progress, _asking(stop):
-        try:
-            batch.send(queue, rows, progress=progress, key=key, refused=batch.fail, stop=stop, fair=fair)
-        except SendFailed as failed:
-            return failed.items
-    return {}
-
-
 @contextmanager
-def _asking(stop: Stop) -> Iterator[None]:
+def asking(stop: Stop) -> Iterator[None]:
     """Let the first Ctrl-C ask for a stop; the second one interrupts."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -91,11 +63,9 @@ class SendMeter:
         self._pace.record(self._started, 0)
         self._size = 0
         if whole:
-            try:
-                self._size = os.fstat(file.fileno()).st_size
+            with suppress(OSError):  # a pipe has neither position nor size
                 file.tell()
-            except OSError:  # a pipe has neither size nor position
-                self._size = 0
+                self._size = os.fstat(file.fileno()).st_size
 
     def counted(self, rows: Iterator[str]) -> Iterator[str]:
         """The same rows, counted."""
@@ -157,8 +127,9 @@ def again(words: Sequence[str], **options: object) -> str:
 
     Args:
         words: the words of this run, after ``fanin``.
-        options: the options by name, without dashes.
+        options: the options by name, without dashes; those that are None stay as they are.
     """
+    options = {name: value for name, value in options.items() if value is not None}
     kept: list[str] = []
     end = words.index("--") if "--" in words else len(words)  # what follows are no options
     stream = iter(words[:end])

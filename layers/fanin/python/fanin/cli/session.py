@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -106,11 +106,6 @@ class Session:
         return Console(stderr=True, highlight=False)
 
     @property
-    def draws_tables(self) -> bool:
-        """Whether stdout is a terminal."""
-        return "stdout" in self.__dict__ or sys.stdout.isatty()
-
-    @property
     def draws(self) -> bool:
         """Whether stderr is a terminal that can redraw, and may be used for progress."""
         if self.as_json or not ("stderr" in self.__dict__ or sys.stderr.isatty()):
@@ -122,8 +117,8 @@ class Session:
         options = ["--local"] if self.local else ["--api-url", self.api_url] if self.api_url else []
         return shlex.join(["fanin", *options, *words])
 
-    def answer(self, document: Any, *text: str | FactSheet | Table) -> None:
-        """Print the answer: the document with ``--json``, otherwise the text.
+    def answer(self, document: Any, *text: str | FactSheet | Table, cursor: str | None = None) -> None:
+        """Print the answer: the document with ``--json``, otherwise the text, and how to get the next page.
 
         A terminal shows tables. In a pipe each record is a line; sentences beside a table then go to stderr.
 
@@ -134,12 +129,10 @@ class Session:
             raise OSError(errno.EBADF, "stdout is closed")
         if self.as_json:
             typer.echo(json.dumps(document, ensure_ascii=False))
-        elif self.draws_tables:
+        elif "stdout" in self.__dict__ or sys.stdout.isatty():
             for part in text:
-                if isinstance(part, str) and "`" in part:
-                    self.stdout.print(_folded(part, self.stdout.width), markup=False, soft_wrap=True)
-                else:
-                    self.stdout.print(part, markup=False)
+                folded = _folded(part, self.stdout.width) if isinstance(part, str) and "`" in part else None
+                self.stdout.print(folded or part, markup=False, soft_wrap=folded is not None)
         else:
             listed = any(isinstance(part, Table) for part in text)
             for part in text:
@@ -149,6 +142,7 @@ class Session:
                     if isinstance(part, Table) and part.empty and not len(part):
                         self.remark(part.empty)
                     typer.echo("".join(f"{line}\n" for line in part.lines()), nl=False)
+        self.more(cursor)
 
     def remark(self, text: str) -> None:
         """Print a line to stderr, beside the answer."""
@@ -179,6 +173,11 @@ def session(ctx: typer.Context) -> Session:
 def lines_of_stdin() -> Iterator[str]:
     """The lines of stdin without line ends and surrounding spaces; empty lines are skipped."""
     return (stripped for line in sys.stdin if (stripped := line.strip("\r\n ")))
+
+
+def with_stdin(words: Iterable[str]) -> Iterator[str]:
+    """Words of the command line, with the lines of stdin in place of ``-``."""
+    return (text for word in words for text in (lines_of_stdin() if word == "-" else (word,)))
 
 
 def _folded(text: str, width: int) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING
 
 import typer
 
-from fanin.cli.commands import group
+from fanin.cli.commands import argument, flag, group, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.options import pairs, spans
 from fanin.cli.parsing import Pair
@@ -21,54 +21,36 @@ if TYPE_CHECKING:
 
 app = group("spark", "Spark jobs on EMR Serverless.")
 
-StackOption: TypeAlias = Annotated[str, typer.Option(help="Name of the pipeline's stack.")]
-RunId: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="Id of the job run.")]
-WaitOption: TypeAlias = Annotated[bool, typer.Option("--wait", help="Wait until the run has ended.")]
-STACK = "fanin-pipeline"
+STACK = option("Name of the pipeline's stack.", default="fanin-pipeline")
+RUN_ID = argument("Id of the job run.", metavar="RUN")
+WAIT = flag("Wait until the run has ended.", "--wait")
 
 
 @app.command()
 def submit(
     ctx: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="JOB -- ARGUMENTS",
-            help="Name of the job: ack, audit or fan-out; no name with --script. Then its own arguments; --"
-            " --help lists them.",
-            autocompletion=lambda: list(JobName),
-        ),
-    ] = None,
+    words: list[str] | None = argument(
+        "Name of the job: ack, audit or fan-out; no name with --script. Then its own arguments; --"
+        " --help lists them.",
+        default=None,
+        metavar="JOB -- ARGUMENTS",
+        autocompletion=lambda: list(JobName),
+    ),
     *,
-    script: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Run this script of your own instead of a job of fanin."),
-    ] = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="PATH", help="A file or folder that the script imports; may be repeated."),
-    ] = None,
-    stack: StackOption = STACK,
-    wheel: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", dir_okay=False, help="Run this wheel of fanin instead of the installed one."
-        ),
-    ] = None,
-    deployed: Annotated[
-        bool,
-        typer.Option("--deployed", help="Run the fanin that the stack was deployed with; upload nothing."),
-    ] = False,
-    conf: Annotated[list[Pair] | None, pairs("A Spark property")] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(help="Idempotency token: repeating the command with it starts no second run."),
-    ] = None,
-    attempts: Annotated[
-        int, typer.Option(min=1, help="How often to start the job at most, until it succeeds.")
-    ] = 1,
-    timeout: Annotated[timedelta | None, spans("Stop the job after this long; 12h by default.")] = None,
-    wait: WaitOption = False,
+    script: Path | None = option("Run this script of your own instead of a job of fanin.", metavar="FILE"),
+    files: list[Path] | None = option(
+        "A file or folder that the script imports; may be repeated.", metavar="PATH"
+    ),
+    stack: str = STACK,
+    wheel: Path | None = option(
+        "Run this wheel of fanin instead of the installed one.", metavar="FILE", dir_okay=False
+    ),
+    deployed: bool = flag("Run the fanin that the stack was deployed with; upload nothing.", "--deployed"),
+    conf: list[Pair] | None = pairs("A Spark property"),
+    token: str | None = option("Idempotency token: repeating the command with it starts no second run."),
+    attempts: int = option("How often to start the job at most, until it succeeds.", default=1, min=1),
+    timeout: timedelta | None = spans("Stop the job after this long; 12h by default."),
+    wait: bool = WAIT,
 ) -> None:
     """Run a job on EMR Serverless, and print the id of the run.
 
@@ -112,7 +94,7 @@ def submit(
 
 
 @app.command()
-def status(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK, wait: WaitOption = False) -> None:
+def status(ctx: typer.Context, run: str = RUN_ID, stack: str = STACK, wait: bool = WAIT) -> None:
     """Show the state of a run.
 
     Exits with 1 if the run failed or was cancelled.
@@ -122,14 +104,14 @@ def status(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK, wait: 
 
 
 @app.command()
-def cancel(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK) -> None:
+def cancel(ctx: typer.Context, run: str = RUN_ID, stack: str = STACK) -> None:
     """Cancel a run; every job may be submitted again afterwards."""
     _runs(stack).cancel(run)
     session(ctx).answer({"cancelled": run}, run)
 
 
 @app.command()
-def dashboard(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK) -> None:
+def dashboard(ctx: typer.Context, run: str = RUN_ID, stack: str = STACK) -> None:
     """Print a link to the Spark UI and the logs of a run; it is valid for one hour."""
     url = _runs(stack).dashboard(run)
     session(ctx).answer({"url": url}, url)

@@ -7,12 +7,12 @@ import shlex
 import sys
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import typer
 
-from fanin.cli.commands import group
+from fanin.cli.commands import argument, flag, group, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.session import Session, session
@@ -31,10 +31,8 @@ app.add_typer(local)
 @local.command()
 def up(
     ctx: typer.Context,
-    port: Annotated[int | None, typer.Option(min=1, max=65_535, help="TCP port for the emulator.")] = None,
-    auth: Annotated[
-        bool | None, typer.Option(help="Verify signatures, and enforce the policies of the functions.")
-    ] = None,
+    port: int | None = option("TCP port for the emulator.", min=1, max=65_535),
+    auth: bool | None = option("Verify signatures, and enforce the policies of the functions."),
 ) -> None:
     """Start the emulator, and deploy the stack to it.
 
@@ -122,21 +120,14 @@ def openapi(ctx: typer.Context) -> None:
 @app.command()
 def ui(
     ctx: typer.Context,
-    port: Annotated[
-        int | None,
-        typer.Option(min=1, max=65_535, help="TCP port. By default the first free one from 8642 on."),
-    ] = None,
-    browser: Annotated[bool, typer.Option(help="Open the link in a browser.")] = True,
-    write: Annotated[
-        bool, typer.Option("--write", help="Show buttons: close, cancel, redrive and more.")
-    ] = False,
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address to listen on; others than the default can be reached from outside.",
-        ),
-    ] = "127.0.0.1",
+    port: int | None = option("TCP port. By default the first free one from 8642 on.", min=1, max=65_535),
+    browser: bool = option("Open the link in a browser.", default=True),
+    write: bool = flag("Show buttons: close, cancel, redrive and more.", "--write"),
+    host: str = option(
+        "Address to listen on; others than the default can be reached from outside.",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+    ),
 ) -> None:
     """Show the whole stack in a browser, live.
 
@@ -186,22 +177,14 @@ def _log_actions(run: Session) -> None:
 @app.command()
 def restore(
     ctx: typer.Context,
-    suffix: Annotated[
-        str,
-        typer.Argument(
-            metavar="SUFFIX", help="What the names of the restored tables have behind those of the service."
-        ),
-    ],
-    *,
-    batches: Annotated[
-        list[int] | None,
-        typer.Option("--batch", parser=parse_batch_id, metavar="BATCH", help="Only this batch; repeatable."),
-    ] = None,
-    replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Replace rows of these batches that are there by what they were."),
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the rows, and write nothing.")] = False,
+    suffix: str = argument(
+        "What the names of the restored tables have behind those of the service.", metavar="SUFFIX"
+    ),
+    batches: list[int] | None = option(
+        "Only this batch; repeatable.", "--batch", parser=parse_batch_id, metavar="BATCH"
+    ),
+    replace: bool = flag("Replace rows of these batches that are there by what they were.", "--replace"),
+    dry_run: bool = flag("Count the rows, and write nothing.", "--dry-run"),
 ) -> None:
     """Copy rows back from tables that DynamoDB has restored beside those of the service.
 

@@ -8,7 +8,7 @@ from fanin.domain.batch import Batch, ChildFailures, Mode, OnFailure, Trouble
 from fanin.domain.failures import Keep
 from fanin.domain.marks import Receipt
 from fanin.domain.prices import dollars
-from fanin.domain.reports import Progress
+from fanin.domain.reports import Estimate, Progress
 from fanin.wire.typed import duration
 
 
@@ -69,28 +69,21 @@ def _activity(batch: Batch, now: int) -> list[tuple[str, object]]:
 
 def progress_facts(progress: Progress) -> list[tuple[str, object]]:
     """Names and values that describe a batch and its progress."""
-    row = progress.batch
-    among = Value(f"{failed(row)} of these", _failed(row).plain) if row.failed else ""
-    counts: list[tuple[str, object]] = [("done", _done(progress)), ("failed", among), ("held", _held(row))]
-    return [*batch_facts(row), *counts, *total_facts(row), ("cost", _cost(progress))]
+    row, of_these = progress.batch, failed(progress.batch)
+    return [
+        *batch_facts(row),
+        ("done", Value(done(progress), number(progress.done_min, or_more=not progress.exact).plain)),
+        ("failed", Value(f"{of_these.shown} of these", of_these.plain) if row.failed else ""),
+        ("held", held(row)),
+        *total_facts(row),
+        ("cost", progress.cost and _cost(progress.cost)),
+    ]
 
 
-def _done(progress: Progress) -> Value:
-    return Value(done(progress), number(progress.done_min, or_more=not progress.exact).plain)
-
-
-def _cost(progress: Progress) -> Value | None:
-    return Value(cost(progress), f"{progress.cost.dollars:.6f}") if progress.cost else None
-
-
-def cost(progress: Progress) -> str:
-    """What the batch has cost so far; empty if the service does not estimate it."""
-    if progress.cost is None:
-        return ""
-    about, least, most = (
-        dollars(amount) for amount in (progress.cost.dollars, progress.cost.at_least, progress.cost.at_most)
-    )
-    return f"about {about}, from {least} to {most} ({progress.cost.region}): an estimate"
+def _cost(cost: Estimate) -> Value:
+    about, least, most = map(dollars, (cost.dollars, cost.at_least, cost.at_most))
+    said = f"about {about}, from {least} to {most} ({cost.region}): an estimate"
+    return Value(said, f"{cost.dollars:.6f}")
 
 
 def total_facts(batch: Batch) -> list[tuple[str, object]]:
@@ -110,6 +103,13 @@ def sums(batch: Batch) -> str:
     return f"{brought}{_inexact(batch)}" if brought and estimated else brought
 
 
+def outcome(batch: Batch, failing: str) -> list[str]:
+    """What became of items, in words: how many failed and are held, and the totals, where there are any."""
+    parts = [f"{failed(batch).shown} {failing}"] if batch.failed else []
+    parts += [f"{held(batch).shown} held"] if batch.held else []
+    return [*parts, *filter(None, [sums(batch)])]
+
+
 def _inexact(batch: Batch) -> str:
     return ", repeats included" if batch.mode is Mode.ESTIMATED else " in finished parts; --exact sums up all"
 
@@ -123,21 +123,13 @@ def done(progress: Progress) -> str:
     return f"{progress.done_min:,} to {progress.done_max:,} of {items:,}"
 
 
-def failed(batch: Batch) -> str:
-    """How many items failed, as far as the answer knows; empty if none is known to have failed."""
-    return _failed(batch).shown
-
-
-def held(batch: Batch) -> str:
-    """How many items are held, as far as the answer knows; empty if none is known to be."""
-    return _held(batch).shown
-
-
-def _failed(batch: Batch) -> Value:
+def failed(batch: Batch) -> Value:
+    """How many items failed, as far as the answer knows; nothing for people if none is known to have."""
     return _known(batch.failed, batch.failed_more)
 
 
-def _held(batch: Batch) -> Value:
+def held(batch: Batch) -> Value:
+    """How many items are held, as far as the answer knows; nothing for people if none is known to be."""
     return _known(batch.held, batch.may_hold_more)
 
 
@@ -173,17 +165,9 @@ def batches_table(
     for batch in batches:
         progress = (reached or {}).get(batch.batch_id)
         row = progress.batch if progress else batch
-        made.add_row(
-            str(row.batch_id),
-            _state(row),
-            row.items,
-            _share(row, progress),
-            _failed(row),
-            _held(row),
-            age(row.created_at, now),
-            row.user_key,
-            sums(row),
-        )
+        counted = (row.items, _share(row, progress), failed(row), held(row))
+        opened = age(row.created_at, now)
+        made.add_row(str(row.batch_id), _state(row), *counted, opened, row.user_key, sums(row))
     return made
 
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import typer
 
+from fanin.cli.commands import argument, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet
-from fanin.cli.options import FailOnFailures, spans
+from fanin.cli.options import FAIL_ON_FAILURES, spans
 from fanin.cli.session import Session, session
 from fanin.cli.times import Pace, clock, now_ms
 from fanin.domain.batch import LIVE, Batch, Mode, State
@@ -40,18 +41,18 @@ class Followed:
 
     Attributes:
         batch_id: which.
-        progress: as it was last; None before the first answer.
+        progress: as it was last.
         pace: how fast it moves.
     """
 
     batch_id: int
-    progress: Progress | None = None
+    progress: Progress
     pace: Pace = field(default_factory=Pace)
 
     @property
     def live(self) -> bool:
         """Whether it has not ended, as far as is known."""
-        return self.progress is None or not self.progress.batch.state.terminal
+        return not self.progress.batch.state.terminal
 
 
 Draw: TypeAlias = Callable[[Sequence[Followed]], None]
@@ -78,13 +79,17 @@ def follow_all(
     Returns:
         The last progress of each, in the order in which they came.
     """
-    followed = {batch_id: Followed(batch_id) for batch_id in batch_ids}
+    ids = dict.fromkeys(batch_ids)
+    followed: dict[int, Followed] = {}
     started = time.monotonic()
-    with _drawing(run, several=len(followed) > 1 or user_key is not None) as draw:
+    with _drawing(run, several=len(ids) > 1 or user_key is not None) as draw:
         while True:
-            for found in _live(run, user_key):
-                followed.setdefault(found, Followed(found))
-            _ask(run, [one for one in followed.values() if one.live])
+            ids |= dict.fromkeys(_live(run, user_key))
+            asked = [one for one in ids if one not in followed or followed[one].live]
+            for batch_id, progress in progress_of(run, asked).items():
+                one = followed.setdefault(batch_id, Followed(batch_id, progress))
+                one.progress = progress
+                one.pace.record(time.monotonic(), progress.done_min)
             draw([*followed.values()])
             left = [one for one in followed.values() if one.live]
             if not left and any(found not in followed for found in _live(run, user_key)):
@@ -94,9 +99,8 @@ def follow_all(
             rest = math.inf if patience is None else started + patience - time.monotonic()
             time.sleep(max(0.0, min(every, rest)))
     for one in left:
-        if one.progress is not None:
-            run.remark(f"batch {one.batch_id} is still {one.progress.batch.state}")
-    return [one.progress for one in followed.values() if one.progress is not None]
+        run.remark(f"batch {one.batch_id} is still {one.progress.batch.state}")
+    return [one.progress for one in followed.values()]
 
 
 def _live(run: Session, user_key: str | None) -> Iterator[int]:
@@ -104,13 +108,6 @@ def _live(run: Session, user_key: str | None) -> Iterator[int]:
         for state in LIVE:
             for batch in run.tracker.iter_batches(state, user_key=user_key):
                 yield batch.batch_id
-
-
-def _ask(run: Session, batches: Sequence[Followed]) -> None:
-    answers = progress_of(run, [one.batch_id for one in batches])
-    for one in batches:
-        one.progress = answers[one.batch_id]
-        one.pace.record(time.monotonic(), one.progress.done_min)
 
 
 def progress_of(run: Session, batch_ids: Sequence[int]) -> dict[int, Progress]:
@@ -133,20 +130,11 @@ def _progress(run: Session, batch_id: int) -> Progress:
 
 def describe(progress: Progress, pace: Pace) -> str:
     """Progress in words: what is done, what failed, at which rate, and how much time is left."""
-    from fanin.cli.tables import failed, held, sums
+    from fanin.cli.tables import outcome
 
     items, row = progress.batch.items, progress.batch
-    parts = [f"{progress.done_min:,} of {items:,}"]
-    if row.failed:
-        parts.append(f"{failed(row)} of these failed")
-    if row.held:
-        parts.append(f"{held(row)} held")
-    if brought := sums(row):
-        parts.append(brought)
-    parts.append(str(row.state))
-    if row.state.terminal:
-        return ", ".join(parts)
-    if pace.rate is not None:
+    parts = [f"{progress.done_min:,} of {items:,}", *outcome(row, "of these failed"), str(row.state)]
+    if pace.rate is not None and not row.state.terminal:
         parts.append(f"{pace.rate:,.0f}/s")
     left = pace.seconds_left(items - progress.done_min)
     if left is not None and row.state is State.CLOSED:
@@ -189,8 +177,6 @@ def _bars(console: Console, *, several: bool) -> Iterator[Draw]:
 
     def draw(batches: Sequence[Followed]) -> None:
         for one in batches:
-            if one.progress is None:
-                continue
             if one.batch_id not in tasks:
                 tasks[one.batch_id] = bars.add_task("", total=None, name=str(one.batch_id))
             bars.update(
@@ -212,8 +198,6 @@ def _lines(run: Session, *, several: bool) -> Draw:
     def draw(batches: Sequence[Followed]) -> None:
         now = time.monotonic()
         for one in batches:
-            if one.progress is None:
-                continue
             row, before = one.progress.batch, said.get(one.batch_id, ())
             found = (row.state, row.failed, row.held, row.items, one.progress.done_min)
             soon = found[:3] == before[:3] and now - at[one.batch_id] < _LINE_SECONDS
@@ -230,20 +214,15 @@ def _lines(run: Session, *, several: bool) -> Draw:
 def watch(
     ctx: typer.Context,
     *,
-    batches: Annotated[
-        list[int] | None,
-        typer.Argument(parser=parse_batch_id, metavar="BATCH...", help="Ids of the batches."),
-    ] = None,
-    user_key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Watch every live batch with this user key, also those that are opened meanwhile.",
-        ),
-    ] = None,
-    every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between two requests.")] = 1.0,
-    timeout: Annotated[timedelta | None, spans("Stop watching after this long, and exit with 1.")] = None,
-    fail_on_failures: FailOnFailures = False,
+    batches: list[int] | None = argument(
+        "Ids of the batches.", default=None, parser=parse_batch_id, metavar="BATCH..."
+    ),
+    user_key: str | None = option(
+        "Watch every live batch with this user key, also those that are opened meanwhile.", metavar="KEY"
+    ),
+    every: float = option("Seconds between two requests.", default=1.0, min=0.1, max=3600),
+    timeout: timedelta | None = spans("Stop watching after this long, and exit with 1."),
+    fail_on_failures: bool = FAIL_ON_FAILURES,
 ) -> None:
     """Watch batches until all of them have ended.
 

@@ -134,19 +134,20 @@ def start(folder: Path, python: Path, *, port: int | None = None, auth: bool = F
     Raises:
         LocalStackFailed: the port is in use, or the emulator did not start; the message ends with its log.
     """
-    if port is not None and not _free(port):
-        raise LocalStackFailed(f"port {port} is in use; pass another one, or none to have a free one chosen")
+    try:
+        _free_port(port or 0)
+    except OSError:
+        raise LocalStackFailed(
+            f"port {port} is in use; pass another one, or none to have a free one chosen"
+        ) from None
     folder.mkdir(parents=True, exist_ok=True)
-    tries = 1 if port is not None else START_TRIES
-    for last in (attempt == tries - 1 for attempt in range(tries)):
+    for _ in range(1 if port is not None else START_TRIES):
         shutil.rmtree(_tmp(folder), ignore_errors=True)
         _tmp(folder).mkdir()
-        _launch(folder, python, port if port is not None else _free_port(), auth=auth)
+        _launch(folder, python, port or _free_port(), auth=auth)
         if emulator := _wait(folder):
             return emulator
         stop(folder)
-        if last:
-            break
     tail = "\n".join(log_file(folder).read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
     raise LocalStackFailed(f"the emulator did not start; its log, {log_file(folder)}, ends with:\n{tail}")
 
@@ -211,17 +212,9 @@ def _tmp(folder: Path) -> Path:
     return folder / "tmp"
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
-
-
-def _free(port: int) -> bool:
+def _free_port(port: int = 0) -> int:
+    """A port that is free: this one, or any. An OSError says that it is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-        return True
+        probe.bind((HOST, port))
+        return int(probe.getsockname()[1])

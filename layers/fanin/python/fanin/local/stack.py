@@ -92,7 +92,11 @@ def up(
         LocalStackFailed: the port is in use, the app does not synthesize, or a resource failed; the message
             says which.
     """
-    _check_checkout()
+    if not (CHECKOUT / "app.py").exists():
+        raise LocalStackFailed(
+            "the local stack needs a checkout of fanin, and this fanin was installed without one; "
+            "clone the repository, and run there: pip install -e '.[cli,infra]' -e infra"
+        )
     app = app or FANIN
     home = root or CHECKOUT
     with locks.exclusive(home / FOLDER / "up.lock"):
@@ -170,14 +174,6 @@ def _emulator(
     python = emulator.install(EMULATOR_HOME, report)
     report("starting the emulator")
     return emulator.start(folder, python, port=port, auth=bool(auth))
-
-
-def _check_checkout() -> None:
-    if not (CHECKOUT / "app.py").exists():
-        raise LocalStackFailed(
-            "the local stack needs a checkout of fanin, and this fanin was installed without one; "
-            "clone the repository, and run there: pip install -e '.[cli,infra]' -e infra"
-        )
 
 
 def _name(app: App, context: Mapping[str, object]) -> str:

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from types import TracebackType
 from typing import Final, Self, TextIO
 
 BEAT_SECONDS: Final = 1.0
@@ -28,9 +27,7 @@ class Steps:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.done()
 
     def __call__(self, what: str) -> None:

@@ -11,18 +11,17 @@ FIFO queues are received from as before.
 ``launcher.py`` loads this file by its path, in the emulator's own Python; so it imports nothing of fanin.
 """
 
-import importlib
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from types import FunctionType
 from typing import Any
 
-PATCHED = ("_collect_msgs", "_expire_retained", "_dlq_sweep")
+PATCHED = ("_collect_msgs", "_expire_retained", "_dlq_sweep", "_delete_messages_for_esm")
 DELETING = {"DeleteMessage": "_act_delete_message", "DeleteMessageBatch": "_act_delete_message_batch"}
-MAPPED = "_delete_messages_for_esm"
 USED = ("_HANDLERS", "_ensure_msg_fields", "_get_q", "_queues_lock")
 EXPIRY_SECONDS = 1.0
 """Between two looks for messages past their retention period, which is a minute at least."""
@@ -35,138 +34,112 @@ REMOVING = threading.RLock()
 the emulator's own lock by then."""
 
 
-def tune(require: Callable[[Any, str], None]) -> None:
+def tune(module: Callable[..., Any]) -> None:
     """Patch the emulator.
 
     Args:
-        require: ends the process if a module lacks an attribute.
+        module: imports a module of the emulator; ends the process if it lacks an attribute.
     """
-    sqs: Any = importlib.import_module("ministack.services.sqs")
-    for attribute in (*PATCHED, *DELETING.values(), MAPPED, *USED):
-        require(sqs, attribute)
-    sqs._collect_msgs = _first_visible(sqs._collect_msgs, sqs._ensure_msg_fields)
-    sqs._expire_retained = _now_and_then(_in_place(sqs._expire_retained))
-    sqs._dlq_sweep = _when_due(_in_place(sqs._dlq_sweep), sqs._ensure_msg_fields)
+    sqs = module("services.sqs", *PATCHED, *DELETING.values(), *USED)
+    sqs._collect_msgs = partial(_collect_first, sqs, sqs._collect_msgs)
+    sqs._expire_retained = partial(_expire_now_and_then, partial(_in_place, sqs._expire_retained))
+    sqs._dlq_sweep = partial(_sweep_when_due, sqs, partial(_in_place, sqs._dlq_sweep))
     for action, attribute in DELETING.items():
-        tuned = _from_received(sqs, getattr(sqs, attribute))
-        setattr(sqs, attribute, tuned)
-        sqs._HANDLERS[action] = tuned
-    sqs._delete_messages_for_esm = _from_mapping(sqs)
+        sqs._HANDLERS[action] = partial(_delete_received, sqs, getattr(sqs, attribute))
+        setattr(sqs, attribute, sqs._HANDLERS[action])
+    sqs._delete_messages_for_esm = partial(_delete_for_mapping, sqs)
 
 
-def _first_visible(
-    collect: Callable[..., list[Any]], complete: Callable[[Any], None]
-) -> Callable[[Any, int, int], list[Any]]:
+def _collect_first(
+    sqs: Any, collect: Callable[..., Any], queue: Any, most: int, visibility_timeout: int
+) -> Any:
     """Replaces ``_collect_msgs``: hands it the messages that it takes, not the whole queue."""
-
-    def collect_messages(queue: Any, most: int, visibility_timeout: int) -> list[Any]:
-        if queue["is_fifo"]:
-            return collect(queue, most, visibility_timeout)
-        messages = list(islice(_visible(queue["messages"], complete), most))
-        return collect({**queue, "messages": messages}, most, visibility_timeout)
-
-    return collect_messages
+    if not queue["is_fifo"]:
+        queue = {**queue, "messages": list(islice(_visible(sqs, queue), most))}
+    return collect(queue, most, visibility_timeout)
 
 
-def _visible(messages: list[Any], complete: Callable[[Any], None]) -> Iterator[Any]:
+def _visible(sqs: Any, queue: Any) -> Iterator[Any]:
     now = time.time()
-    for message in messages:
+    for message in queue["messages"]:
         if "visible_at" not in message:  # other services put messages into a queue without some fields
-            complete(message)
+            sqs._ensure_msg_fields(message)
         if message["visible_at"] <= now:
             yield message
 
 
-def _in_place(rebuild: Callable[[Any], None]) -> Callable[[Any], None]:
+def _in_place(rebuild: Callable[[Any], None], queue: Any) -> None:
     """Replaces a function that gives a queue a new list of its messages: removes from the old one instead.
 
     Otherwise a message that another thread sends or deletes meanwhile would be lost, or come back.
     """
-
-    def remove(queue: Any) -> None:
-        with REMOVING:
-            messages = queue["messages"]
-            seen = list(messages)
-            shown = {**queue, "messages": seen}
-            rebuild(shown)
-            if shown["messages"] is not seen:
-                kept = set(map(id, shown["messages"]))
-                _remove(messages, [at for at, message in enumerate(seen) if id(message) not in kept])
-
-    return remove
+    with REMOVING:
+        messages = queue["messages"]
+        seen = list(messages)
+        shown = {**queue, "messages": seen}
+        rebuild(shown)
+        if shown["messages"] is not seen:
+            kept = set(map(id, shown["messages"]))
+            _remove(messages, [at for at, message in enumerate(seen) if id(message) not in kept])
 
 
-def _now_and_then(expire: Callable[[Any], None]) -> Callable[[Any], None]:
+def _expire_now_and_then(expire: Callable[[Any], None], queue: Any) -> None:
     """Replaces ``_expire_retained``: looks once a second."""
-
-    def expire_retained(queue: Any) -> None:
-        now = time.time()
-        if now - queue.get(LOOKED_AT, -EXPIRY_SECONDS) >= EXPIRY_SECONDS:
-            queue[LOOKED_AT] = now
-            expire(queue)
-
-    return expire_retained
+    if _due(queue, LOOKED_AT):
+        expire(queue)
 
 
-def _when_due(sweep: Callable[[Any], None], complete: Callable[[Any], None]) -> Callable[[Any], None]:
+def _sweep_when_due(sqs: Any, sweep: Callable[[Any], None], queue: Any) -> None:
     """Replaces ``_dlq_sweep``, which moves messages that were received too often to the dead-letter queue.
 
     It must run before such a message is handed out again, and now and then for the others.
     """
-
-    def dlq_sweep(queue: Any) -> None:
-        now = time.time()
-        if not queue["is_fifo"] and now - queue.get(SWEPT_AT, -EXPIRY_SECONDS) < EXPIRY_SECONDS:
-            most = _most_receives(queue)
-            next_ones = islice(_visible(queue["messages"], complete), BATCH)
-            if not most or all(message["receive_count"] < most for message in next_ones):
-                return
-        queue[SWEPT_AT] = now
+    next_ones = islice(_visible(sqs, queue), BATCH)
+    if queue["is_fifo"] or _due(queue, SWEPT_AT) or _received_too_often(queue, next_ones):
         sweep(queue)
 
-    return dlq_sweep
+
+def _due(queue: Any, what: str) -> bool:
+    """Whether a second has passed since this was last due for a queue."""
+    now = time.time()
+    if now - queue.get(what, -EXPIRY_SECONDS) < EXPIRY_SECONDS:
+        return False
+    queue[what] = now
+    return True
 
 
-def _most_receives(queue: Any) -> int:
-    """How often a message may be received; 0 if that is not limited."""
+def _received_too_often(queue: Any, messages: Iterator[Any]) -> bool:
     try:
-        return int(json.loads(queue["attributes"].get("RedrivePolicy") or "{}").get("maxReceiveCount", 0))
+        most = int(json.loads(queue["attributes"].get("RedrivePolicy") or "{}").get("maxReceiveCount", 0))
     except (AttributeError, TypeError, ValueError):  # the emulator takes no notice of such a policy either
-        return 0
+        return False
+    return most > 0 and any(message["receive_count"] >= most for message in messages)
 
 
-def _from_received(sqs: Any, delete: FunctionType) -> Callable[[Any, str], Any]:
+def _delete_received(sqs: Any, delete: FunctionType, data: Any, url: str) -> Any:
     """Replaces a function that deletes messages: shows it those that it is to delete, not the whole queue."""
-
-    def delete_messages(data: Any, url: str) -> Any:
-        queue = sqs._get_q(data.get("QueueUrl", url), "sqs:DeleteMessage")
-        entries = [data, *(data.get("Entries") or [])]
-        with sqs._queues_lock, REMOVING:
-            messages = queue["messages"]
-            places = _places(messages, {entry.get("ReceiptHandle") for entry in entries})
-            shown = {**queue, "messages": [messages[at] for at in places]}
-            # The same code, which finds the few messages as its queue.
-            scope = {**vars(sqs), "_get_q": lambda *_: shown}
-            answer = FunctionType(delete.__code__, scope)(data, url)
-            kept = set(map(id, shown["messages"]))
-            _remove(messages, [at for at in places if id(messages[at]) not in kept])
-        return answer
-
-    return delete_messages
+    queue = sqs._get_q(data.get("QueueUrl", url), "sqs:DeleteMessage")
+    entries = [data, *(data.get("Entries") or [])]
+    with sqs._queues_lock, REMOVING:
+        messages = queue["messages"]
+        places = _places(messages, {entry.get("ReceiptHandle") for entry in entries})
+        shown = {**queue, "messages": [messages[at] for at in places]}
+        # The same code, which finds the few messages as its queue.
+        scope = {**vars(sqs), "_get_q": lambda *_: shown}
+        answer = FunctionType(delete.__code__, scope)(data, url)
+        kept = set(map(id, shown["messages"]))
+        _remove(messages, [at for at in places if id(messages[at]) not in kept])
+    return answer
 
 
-def _from_mapping(sqs: Any) -> Callable[[str, set[str]], None]:
+def _delete_for_mapping(sqs: Any, queue_url: str, handles: set[str]) -> None:
     """Replaces ``_delete_messages_for_esm``, which runs in the threads of event source mappings.
 
     It builds no new list, so a message that is sent meanwhile is not lost with the old one.
     """
-
-    def delete_messages(queue_url: str, handles: set[str]) -> None:
-        with sqs._queues_lock, REMOVING:
-            messages = sqs._get_q(queue_url)["messages"]
-            _remove(messages, _places(messages, handles))
-
-    return delete_messages
+    with sqs._queues_lock, REMOVING:
+        messages = sqs._get_q(queue_url)["messages"]
+        _remove(messages, _places(messages, handles))
 
 
 def _places(messages: list[Any], handles: set[Any]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Makes docs/reference/cli.md, the page of the command line: ``python -m fanin.cli.reference`` prints it."""
+"""The page of the reference that documents the command line, made from its help."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -9,8 +9,7 @@ from fanin.cli.main import HELP_OPTIONS, app
 
 _HEAD: Final = """# The command line
 
-This page is generated from `--help` by `python -m fanin.cli.reference > docs/reference/cli.md`; a test
-compares the two.
+This page is generated from `--help` by `python -m docs.site`; a test compares the two.
 
 With `--json`, which may come before or after the command, stdout holds one JSON document and nothing
 else. For a command that calls the API it is the API's answer, which `fanin openapi` describes. Errors go
@@ -32,7 +31,7 @@ break a line like `\\x1b` and `\\u2028`. Remarks and progress go to stderr.
 _WIDTH: Final = 100
 
 
-def reference() -> str:
+def page() -> str:
     """The whole page, in Markdown."""
     command = typer.main.get_command(app)
     return "\n".join([_HEAD, *(_section(context) for context in _walk("fanin", command, None))])
@@ -57,7 +56,3 @@ def _section(context: typer.Context) -> str:
     lines = (line.rstrip() for line in context.get_help().splitlines())
     text = "\n".join(lines)
     return f"## {context.command_path}\n\n```text\n{text}\n```\n"
-
-
-if __name__ == "__main__":
-    print(reference(), end="")  # noqa: T201 - printing is its purpose
