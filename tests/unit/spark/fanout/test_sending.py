@@ -58,7 +58,7 @@ def test_a_task_holds_at_most_a_page_however_large_its_partition_is():
             yield page(number * 100, 100)
 
     # When a task sends it
-    (told,) = send_pages(partition(), TO, sender.send, lambda _: None)
+    (told,) = send_pages(partition(), TO, sender, lambda _: None)
     # Then it never read a page before all but the requests under way of those before were taken
     assert max(behind) <= 4 * 10
     assert told.to_pylist() == [{**NOTHING, "sent": 10_000, "requests": 1_000, "refused": 0}]
@@ -70,7 +70,7 @@ def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages():
     sender = Sender(sqs, "https://queue", group_id="7", workers=4)
     failed: list[list[Failure]] = []
     # When a task sends 5,000
-    pages = list(send_pages((page(n * 500, 500) for n in range(10)), TO, sender.send, failed.append))
+    pages = list(send_pages((page(n * 500, 500) for n in range(10)), TO, sender, failed.append))
     # Then the others are sent, and 2,500 items failed, a thousand or so at a time
     rows = [row for one in pages for row in one.to_pylist()]
     refused = {row["ordinal"]: row["detail"] for row in rows if row["ordinal"] is not None}
@@ -106,7 +106,7 @@ def test_a_task_counts_its_rows_also_those_that_the_queue_refuses(stack):
     target = SendTarget("https://queue", group.prefix, stack, count=counted)
     list(send_task(target)([page(0, 3), page(3, 2)]))
     # Then all of them were counted
-    assert counted.sizes == [3, 2]
+    assert sum(counted.sizes) == 5
 
 
 def test_a_task_notes_what_it_sent_as_it_goes_and_its_successor_leaves_that_out():
@@ -121,7 +121,7 @@ def test_a_task_notes_what_it_sent_as_it_goes_and_its_successor_leaves_that_out(
             send_pages(
                 pages,
                 target,
-                sender.send,
+                sender,
                 lambda _: None,
                 note=lambda _batch, sent: noted.append((sent.start, sent.stop)),
             )
@@ -144,7 +144,7 @@ def test_a_task_whose_rows_are_scattered_makes_few_notes():
     sender = Sender(Queue(), "https://queue", group_id="7", workers=4)
     noted: list[object] = []
     pages = [page(2 * n, 1) for n in range(100)]
-    list(send_pages(pages, TO, sender.send, lambda _: None, note=lambda *sent: noted.append(sent)))
+    list(send_pages(pages, TO, sender, lambda _: None, note=lambda *sent: noted.append(sent)))
     assert len(noted) == NOTES
 
 

@@ -169,11 +169,7 @@ def _of_keys() -> Sequence[tuple[Column, Reason, str]]:
 
 
 def _object(rows: DataFrame, names: Sequence[str]) -> Column:
-    """A row as a JSON object.
-
-    Raises:
-        InvalidRequest: a column has a map whose keys JSON has no form for.
-    """
+    """A row as a JSON object."""
     if not names:
         return F.lit(None).cast("string")
     for name in names:

@@ -22,7 +22,7 @@ from fanin.spark.fanout.failed_rows import FailedRows, retrying, take_failed_row
 from fanin.spark.fanout.folder import SentMessages, check_key, note_batch
 from fanin.spark.fanout.opening import check_queue, check_url, default_key, open_batch, request_of
 from fanin.spark.fanout.sending import SendTarget, send, sent_before
-from fanin.spark.fanout.staging import Data, Made, Staging, find_staging, left_out_name, stage
+from fanin.spark.fanout.staging import Data, Staging, find_staging, left_out_name, stage
 from fanin.spark.fanout.summary import FannedOut, summarize, write_rejects
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.listing import check_not_replaced, files_of, fingerprint
@@ -196,10 +196,8 @@ def _send(spark: SparkSession, service: Service, plan: FanOutPlan, staging: Stag
         plan.opened(batch)
         note_batch(files, batch, key)
 
-    def began(batch_id: int) -> bool:
-        return SentMessages(files, batch_id).began()
-
-    batch, group = open_batch(service, plan.request, key, staging, opened, began=began if retry else None)
+    began = (lambda batch_id: SentMessages(files, batch_id).began()) if retry else None
+    batch, group = open_batch(service, plan.request, key, staging, opened, began=began)
     messages = SentMessages(files, batch.batch_id)
     if group is not None and messages.results() is None:
         before = sent_before(service, plan.queue, group) if messages.began() else []
@@ -244,7 +242,7 @@ def _staged(spark: SparkSession, plan: FanOutPlan, rows: DataFrame | Dataset) ->
         messages = bodies.of_rows(found.rows, plan.body, found.format, plan.keys)
         return messages, data() if found.files is None else fingerprint(found.files)
 
-    def check(made: Made) -> None:
+    def check(made: Staging) -> None:
         if opened:
             check_promised(opened[0], made.rows + made.left)
         if made.left:

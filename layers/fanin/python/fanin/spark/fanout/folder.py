@@ -36,15 +36,6 @@ def check_key(files: Folder, key: str, ledger: LedgerService, *, taken: bool = F
     """Refuse a key other than that of the folder's batch: it would send all rows again, as other items.
 
     If that batch ended before it got any items, none of its rows was sent, and another key sends them.
-
-    Args:
-        files: the folder.
-        key: idempotency key of the batch.
-        ledger: knows the batch that was opened from the folder.
-        taken: as for ``what_to_do``.
-
-    Raises:
-        InvalidRequest: the folder's batch has another key. Says what to do.
     """
     noted = _noted(files)
     before = noted.get("key", key)
@@ -73,13 +64,7 @@ def _noted(files: Folder) -> dict[str, Any]:
 
 
 def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -> InvalidRequest:
-    """The refusal of a folder that holds the staging of another input.
-
-    Args:
-        files: the folder.
-        was: the source of the staging that is there.
-        now: the source of the one that is wanted.
-    """
+    """The refusal of a folder that holds the staging of another input than the one that is wanted now."""
     source = now.get("staging")
     if isinstance(source, str) and source.rstrip("/") == files.path.rstrip("/"):
         return InvalidRequest(
@@ -96,12 +81,7 @@ def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -
 
 
 def what_to_do(files: Folder, *, taken: bool = False) -> str:
-    """What to do with a folder that belongs to another fan-out.
-
-    Args:
-        files: the folder.
-        taken: it may hold failed rows that were taken, so that no other redrive sends them.
-    """
+    """What to do with a folder of another fan-out; it may hold failed rows that nobody else sends."""
     do = "To send this input, name another folder" + (
         ", and keep this one: it may hold failed rows that no other redrive sends."
         if taken
@@ -117,17 +97,12 @@ def what_to_do(files: Folder, *, taken: bool = False) -> str:
 
 
 class SentMessages:
-    """What is known of the messages of one batch.
-
-    Args:
-        files: the folder of the fan-out.
-        batch_id: its batch.
-    """
+    """What the folder of a fan-out tells of the messages of its batch."""
 
     def __init__(self, files: Folder, batch_id: int) -> None:
         self._files = files
-        self._name = f"sent-{batch_id}"
-        self._began = f"sending-{batch_id}"
+        self._name, self._began = f"sent-{batch_id}", f"sending-{batch_id}"
+        self._note = f"{self._name}.json"
 
     def begin(self) -> None:
         """Note that messages may be sent from now on.
@@ -138,22 +113,19 @@ class SentMessages:
         self._files.write(self._began, "messages may be sent\n")
 
     def began(self) -> bool:
-        """Whether messages may have been sent."""
         return self._files.there(self._began)
 
     def new(self) -> str:
-        """A name for the results of a run."""
         return f"{self._name}-{uuid.uuid4().hex}"
 
     def finish(self, results: str) -> None:
         """Note that results are whole; those of the first run that says so count."""
-        self._files.write(f"{self._name}.json", json.dumps({"results": results}), replace=False)
+        self._files.write(self._note, json.dumps({"results": results}), replace=False)
 
     @property
     def again(self) -> str:
-        """What to do when the results are damaged."""
         return (
-            f"Put {self._files.at(self._name)}.json and what it names back from a copy, or move this one file"
+            f"Put {self._files.at(self._note)} and what it names back from a copy, or move this one file"
             " away and start again. Unless the batch is closed, that sends what is not known to be sent"
         )
 
@@ -163,12 +135,10 @@ class SentMessages:
         Raises:
             InvalidRequest: the note that names them is damaged; says what to do.
         """
-        note = f"{self._name}.json"
-        if (text := self._files.read(note)) is None:
+        if (text := self._files.read(self._note)) is None:
             return None
         try:
             return str(json.loads(text)["results"])
         except (ValueError, LookupError, TypeError):
-            raise InvalidRequest(
-                f"{self._files.at(note)} is damaged, so nobody can tell which results count. {self.again}"
-            ) from None
+            why = f"{self._files.at(self._note)} is damaged, so nobody can tell which results count"
+            raise InvalidRequest(f"{why}. {self.again}") from None

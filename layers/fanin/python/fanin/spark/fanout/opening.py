@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -25,11 +26,7 @@ ADD_KEY: Final = "fan-out"
 
 
 def request_of(options: Mapping[str, Any]) -> OpenBatch:
-    """The request for the batch, from options as ``Tracker.open`` takes them.
-
-    Raises:
-        InvalidRequest: there is no such option, or a fan-out cannot have it; or the deadline counts from now.
-    """
+    """The request for the batch, from options as ``Tracker.open`` takes them and a fan-out can have them."""
     if isinstance(options.get("deadline"), timedelta):
         raise InvalidRequest(
             "deadline must be a point in time, such as datetime.now(UTC) + timedelta(hours=2), kept for the"
@@ -41,11 +38,7 @@ def request_of(options: Mapping[str, Any]) -> OpenBatch:
 
 
 def check_request(request: OpenBatch) -> None:
-    """Refuse a batch that a fan-out cannot fill.
-
-    Raises:
-        InvalidRequest: it has a limit, is estimated, or belongs to one of fanin's patterns. Says what to do.
-    """
+    """Refuse a batch that a fan-out cannot fill."""
     if request.limit is not None:
         raise InvalidRequest(
             "a fan-out on Spark cannot have a limit: it adds all items before its tasks send, and tasks that"
@@ -64,7 +57,6 @@ def check_request(request: OpenBatch) -> None:
 
 
 def default_key(staging: Staging) -> str:
-    """The idempotency key of a batch that is given none."""
     return f"{ADD_KEY}/{staging.attempt}"
 
 
@@ -115,17 +107,11 @@ def open_batch(
 
 
 def open_retry(ledger: LedgerService, request: OpenBatch, key: str, began: Callable[[int], bool]) -> Batch:
-    """Open the new batch of a redrive.
+    """Open the new batch of a redrive, under a key or those that follow it.
 
     Its rows are taken: no other redrive sends them, so they must go out. If the new batch ended before it got
     them, or before any was sent, open another one under the next key. If the earlier batch was removed, open
     one without ``retry_of``.
-
-    Args:
-        ledger: the service.
-        request: for the batch.
-        key: the first idempotency key.
-        began: whether messages of a batch may have been sent.
 
     Raises:
         BatchGone: the new batch was removed.
@@ -151,11 +137,7 @@ def open_retry(ledger: LedgerService, request: OpenBatch, key: str, began: Calla
 
 
 def first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
-    """Ordinal of the first row: that of the addition, of which a repeat says the same.
-
-    Raises:
-        InvalidRequest: the batch ended before its rows became items.
-    """
+    """Ordinal of the first row: that of the addition, of which a repeat says the same."""
     try:
         group = service.ledger().add(batch.batch_id, sent_from.rows, key=ADD_KEY)
     except BatchClosed:
@@ -175,20 +157,11 @@ _NO_ACCESS: Final = "or you do not have access"
 
 
 def check_url(queue: str) -> str:
-    """Refuse what is not the URL of a queue.
-
-    Returns:
-        The URL.
-
-    Raises:
-        InvalidRequest: the text is empty, or is not a URL; says what a URL looks like.
-    """
-    try:
+    """The text, if it is the URL of a queue."""
+    with suppress(ValueError):  # a bracket that is not closed
         at = urlsplit(queue)
-    except ValueError:  # a bracket that is not closed
-        at = urlsplit("")
-    if at.scheme in {"http", "https"} and at.netloc:
-        return queue
+        if at.scheme in {"http", "https"} and at.netloc:
+            return queue
     raise InvalidRequest(
         f"{queue!r} is not the URL of a queue, which looks like"
         " https://sqs.eu-west-1.amazonaws.com/123456789012/work"

@@ -12,8 +12,6 @@ to it, and then marks the items of all other attempts done. So the batch complet
 the attempts that count.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +24,6 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterComm
 from pyspark.sql.types import StringType, StructType
 
 from fanin.client.messages import Message
-from fanin.client.producing.sender import Sender
 from fanin.client.tracker import Tracker
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State
@@ -37,8 +34,8 @@ from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import runs
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
 from fanin.spark.fanout.bodies import BODY, MOST_BODY
-from fanin.spark.fanout.sending import NOTES, AddKeys, keys_adder
-from fanin.spark.runtime.service import PATIENT, Service
+from fanin.spark.fanout.sending import NOTES, AddKeys, keys_adder, task_sender
+from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.values import whole
 
 BLOCK: Final = 10_000
@@ -83,7 +80,7 @@ class FaninDataSource(DataSource):
     def name(cls) -> str:
         return "fanin"
 
-    def writer(self, schema: StructType, overwrite: bool) -> FaninWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> "FaninWriter":
         """See ``DataSource.writer``.
 
         Raises:
@@ -133,20 +130,16 @@ class SentBlocks(WriterCommitMessage):
     blocks: list[tuple[int, int]]
     failed: list[tuple[int, int, str]] = field(default_factory=list)
 
+    def without_body(self, ordinals: Iterable[int]) -> None:
+        self.failed.extend((*span, _NO_BODY) for span in runs(sorted(ordinals)))
+
 
 @dataclass(frozen=True)
 class FaninWriter(DataSourceArrowWriter):
-    """One write.
+    """One write, with the options of its ``FaninDataSource``.
 
     Attributes:
-        service: the stack.
-        batch_id: the batch.
-        queue: URL.
-        body: the column to send.
-        workers: requests that each task sends at the same time.
         name: of this write; another write that takes the same batch has another.
-        keys: the column with the keys of items; None if they have none.
-        fair: name the batch as the group of messages on a standard queue, too.
     """
 
     service: Service
@@ -168,16 +161,7 @@ class FaninWriter(DataSourceArrowWriter):
         """
         self._claim()
         sent = SentBlocks([])
-        sender = Sender(
-            self.service.tracker().sqs,
-            self.queue,
-            group_id=str(self.batch_id),
-            fair=self.fair,
-            workers=self.workers,
-            attempts=PATIENT.tries,
-            backoff=PATIENT,
-            strict=True,
-        )
+        sender = task_sender(self.service, self.queue, self.batch_id, self.workers, fair=self.fair)
         blocks = self._blocks if self.keys is None else self._keyed_blocks
         for _, refused in sender.send(blocks(iterator, sent)):
             if refused:
@@ -218,14 +202,13 @@ class FaninWriter(DataSourceArrowWriter):
         self, pages: Iterable[pa.RecordBatch], sent: SentBlocks
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         for page in pages:
-            column = page.column(page.schema.get_field_index(self.body))
+            column = page.column(self.body)
             for start in range(0, len(column), BLOCK):
                 texts = _bodies_of(column.slice(start, BLOCK))
                 items = self._added(len(texts), sent)
                 # Other attempts may count in place of this one: items without a message fail in the commit.
                 first = sent.blocks[-1][0]
-                without = runs([first + at for at, text in enumerate(texts) if text is None])
-                sent.failed.extend((*span, _NO_BODY) for span in without)
+                sent.without_body(first + at for at, text in enumerate(texts) if text is None)
                 yield (
                     (item, Message(text)) for item, text in zip(items, texts, strict=True) if text is not None
                 )
@@ -235,13 +218,12 @@ class FaninWriter(DataSourceArrowWriter):
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         add = keys_adder(self.service, self.batch_id)
         for page in pages:
-            bodies = _bodies_of(page.column(page.schema.get_field_index(self.body)))
-            keys = texts_of(page.column(page.schema.get_field_index(self.keys)))
+            bodies, keys = _bodies_of(page.column(self.body)), _texts_of(page.column(self.keys))
             good = [(key, body) for key, body in zip(keys, bodies, strict=True) if _is_key(key)]
             if bad := len(keys) - len(good):
                 self._added(bad, sent)
-                first, size = sent.blocks[-1]
-                sent.failed.append((first, first + size, _NO_KEY))
+                first = sent.blocks[-1][0]
+                sent.failed.append((first, first + bad, _NO_KEY))
             for start in range(0, len(good), MAX_KEYS):
                 yield self._keyed(good[start : start + MAX_KEYS], sent, add)
 
@@ -260,10 +242,9 @@ class FaninWriter(DataSourceArrowWriter):
                 " item: leave out all rows of a key but one; and if rows are others each time that they are"
                 " evaluated, send them with fan_out, which evaluates them once"
             )
-        ordinals = {one.item: ids.parse_item(one.item)[1] for one in items}
-        sent.blocks.extend((start, stop - start) for start, stop in runs(sorted(set(ordinals.values()))))
-        without = {ordinals[one.item] for one, (_, body) in zip(items, rows, strict=True) if body is None}
-        sent.failed.extend((*span, _NO_BODY) for span in runs(sorted(without)))
+        ordinals = [ids.parse_item(one.item)[1] for one in items]
+        sent.blocks.extend((start, stop - start) for start, stop in runs(sorted(set(ordinals))))
+        sent.without_body({at for at, (_, body) in zip(ordinals, rows, strict=True) if body is None})
         return [
             (one.item, Message(body))
             for one, (_, body) in zip(items, rows, strict=True)
@@ -301,7 +282,7 @@ class FaninWriter(DataSourceArrowWriter):
         return batch
 
 
-def texts_of(column: Any) -> list[str | None]:
+def _texts_of(column: Any) -> list[str | None]:
     """The values of a column of text; None also for one whose bytes are not UTF-8, which Spark passes on."""
     found: list[str | None] = []
     for raw in column.cast(pa.large_binary()).to_pylist():
@@ -314,7 +295,7 @@ def texts_of(column: Any) -> list[str | None]:
 
 def _bodies_of(column: Any) -> list[str | None]:
     """The messages of a column; None for what no queue takes."""
-    return [text if text and _is_body(text) else None for text in texts_of(column)]
+    return [text if text and _is_body(text) else None for text in _texts_of(column)]
 
 
 def _is_body(text: str) -> bool:
@@ -339,16 +320,7 @@ def joined(blocks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def gaps(
     blocks: Iterable[tuple[int, int]], items: int, *, most: int = ids.MAX_COUNT
 ) -> Iterator[tuple[int, int]]:
-    """The items of a batch that are in none of some blocks.
-
-    Args:
-        blocks: first ordinal and size of each.
-        items: of the batch.
-        most: items of a gap; a larger one is divided.
-
-    Yields:
-        First ordinal and size of each gap.
-    """
+    """The items of a batch that are in none of some blocks, as blocks of at most so many."""
     at = 0
     for first, stop in [*joined(blocks), (items, items)]:
         for start in range(at, first, most):
@@ -357,11 +329,7 @@ def gaps(
 
 
 def check_batch(batch: Batch) -> None:
-    """Refuse a batch that a write cannot fill.
-
-    Raises:
-        InvalidRequest: it is not open and empty, it is estimated, or it has a limit. Says what to do.
-    """
+    """Refuse a batch that a write cannot fill: not open and empty, estimated, or with a limit."""
     found = None
     if batch.state is not State.OPEN or batch.items:
         found = f"is {batch.state.value} with {batch.items} items"

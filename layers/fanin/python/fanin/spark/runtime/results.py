@@ -33,8 +33,8 @@ class Result:
             "accounted": self.accounted,
             "detail": self.detail,
         }
-        return {name: value for name, value in told.items() if name not in _OPTIONAL or value}
+        return {name: value for name, value in told.items() if name not in _OPTIONAL or value or value == 0}
 
 
-_OPTIONAL = ("detail", "accounted", "totals")
+_OPTIONAL = ("detail", "accounted", "totals", "retry_of", "already")
 """What a summary leaves out where there is nothing to say."""
