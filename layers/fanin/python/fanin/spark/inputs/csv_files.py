@@ -24,7 +24,7 @@ from fanin.spark.inputs.formats import UTF8, Dialect
 from fanin.spark.inputs.listing import FoundFile, load, same_file
 from fanin.spark.inputs.names import folded, quoted
 from fanin.spark.runtime.places import escaped, read_here
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, WRONG_COLUMNS, not_utf8
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, WRONG_COLUMNS, any_true, not_utf8
 
 _OTHER_DELIMITERS: Final = (";", "\t", "|", ",")
 _FORM: Final = {"sep", "quote", "escape"}
@@ -76,16 +76,7 @@ def read_csv(
     types: StructType | None = None,
     whole: str | None = None,
 ) -> DataFrame | None:
-    """Read CSV files.
-
-    Returns:
-        The columns of all files, ``LINE`` and ``PROBLEM``; None if no file has a header.
-
-    Raises:
-        InvalidRequest: a file has a quote that is never closed, a header that another delimiter divides, or
-            the same name twice in its header, or one that its folders have, too;
-            or the types are not those of the columns.
-    """
+    """Read CSV files: the columns of all, ``LINE`` and ``PROBLEM``; None if no file has a header."""
     groups: dict[_Group, list[str]] = defaultdict(list)
     looked = _inspect(spark, files, dialect, whole)
     multiline = [path for path in looked if dialect.multiline or dialect.wide or looked[path].broken]
@@ -123,9 +114,13 @@ def _inspect(
     paths = [file.path for file in files]
     if dialect.wide:
         return {path: _Found(None) for path in paths}
-    by_path = _inspect_few(spark, files, dialect)
-    if by_path is None:
+    plain = all(path.lower().endswith(_PLAIN) for path in paths)
+    few = plain and sum(file.size for file in files) <= _FEW_BYTES
+    contents = read_here(spark, paths, lambda file, _: file.read()) if few else None
+    if contents is None:
         by_path = _inspect_lines(load(spark.read.format("text"), whole, paths), dialect)
+    else:
+        by_path = {path: _looked_through(raw, dialect) for path, raw in zip(paths, contents, strict=True)}
     for path, one in sorted(by_path.items()):
         if one.quotes % 2:
             raise InvalidRequest(
@@ -133,20 +128,6 @@ def _inspect(
                 ' ("" if quotes are ordinary characters)'
             )
     return {path: by_path.get(path, _Found(None)) for path in paths}
-
-
-def _inspect_few(
-    spark: SparkSession, files: Sequence[FoundFile], dialect: Dialect
-) -> dict[str, _Found] | None:
-    """Look through files without a job; None if they are not small, or may be compressed."""
-    paths = [file.path for file in files]
-    plain = all(path.lower().endswith(_PLAIN) for path in paths)
-    if not plain or sum(file.size for file in files) > _FEW_BYTES:
-        return None
-    contents = read_here(spark, paths, lambda file, _: file.read())
-    if contents is None:
-        return None
-    return {path: _looked_through(raw, dialect) for path, raw in zip(paths, contents, strict=True)}
 
 
 def _looked_through(raw: bytes, dialect: Dialect) -> _Found:
@@ -256,9 +237,8 @@ def _check_twice(spark: SparkSession, path: str, dialect: Dialect, header: str) 
     if len(delimiter) > 1:
         header, delimiter = header.replace(delimiter, "\0"), "\0"
     quoting: Any = {"quotechar": dialect.quote} if dialect.quote else {"quoting": csv.QUOTE_NONE}
-    names = [
-        folded(spark, name) for name in next(csv.reader([header], delimiter=delimiter, **quoting)) if name
-    ]
+    read = next(csv.reader([header], delimiter=delimiter, **quoting))
+    names = [folded(spark, name) for name in read if name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InvalidRequest(f"the header of {path} has the column {twice!r} twice; rename one of them")
@@ -326,12 +306,9 @@ def _read(
     rows = load(spark.read.format("csv").options(**options).schema(read), whole, paths)
     names = [field.name for field in rows.schema if field.name != LINE]
     texts = [field.name for field in read if isinstance(field.dataType, StringType)][:-1]
-    foreign = F.lit(False)
-    if group.undecoded and texts:
-        foreign = reduce(
-            lambda a, b: a | b,
-            [F.coalesce(F.contains(F.col(quoted(name)), F.lit(UNKNOWN)), F.lit(False)) for name in texts],
-        )
+    foreign = any_true(
+        F.contains(F.col(quoted(name)), F.lit(UNKNOWN)) for name in (texts if group.undecoded else ())
+    )
     row = F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), {"ignoreNullFields": "false"})
     line = F.col(LINE)
     if typed:

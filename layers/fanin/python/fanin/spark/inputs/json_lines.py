@@ -25,10 +25,6 @@ _ROWS: Final = 1_000
 """Rows of a page; objects may be large."""
 
 
-class _NotJson(ValueError):
-    """Says in words why a text is not an object of JSON."""
-
-
 class _Number(str):
     """A number as it was written: a double would not hold all of them."""
 
@@ -54,18 +50,13 @@ def read_json(
     names: Sequence[str],
     folder: str | None = None,
 ) -> DataFrame:
-    """Read files of JSON: an object on each line; with ``multiline``, an object or an array a file.
-
-    Returns:
-        The fields, each as text; ``TEXT``, ``LINE`` and ``PROBLEM``.
-    """
+    """Read files of JSON: each field as text, ``TEXT``, ``LINE`` and ``PROBLEM``."""
     if dialect.wide and not dialect.multiline:
         raise InvalidRequest(
             f"lines of JSON cannot be told apart in {dialect.encoding}; convert the files to UTF-8, or pass"
             " --multiline for files that are one array or one object"
         )
-    reader = spark.read.format("text").option("wholetext", dialect.multiline)
-    texts = load(reader, folder, paths)
+    texts = load(spark.read.format("text").option("wholetext", dialect.multiline), folder, paths)
     schema = StructType([StructField(name, StringType()) for name in (*names, TEXT, LINE, PROBLEM)])
     task = objects_task(names, dialect.codec, whole=dialect.multiline, exact=case_sensitive(spark))
     return texts.select(F.col("value").cast("binary")).mapInArrow(task, schema)
@@ -126,7 +117,8 @@ def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, _Pairs]]:
     while True:
         found, stop = _DECODER.raw_decode(text, at)
         if not isinstance(found, _Pairs):
-            raise _NotJson("its values are not all objects" if array else "it is another value")
+            told = "its values are not all objects" if array else "it is another value"
+            raise ValueError(told)  # noqa: TRY004  like all else that is wrong with a text
         if not array:
             _end(text, stop)
             yield start, len(text) if not whole else stop, found
@@ -136,14 +128,14 @@ def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, _Pairs]]:
         if text[at : at + 1] == "]":
             return _end(text, at + 1)
         if text[at : at + 1] != ",":
-            raise _NotJson(f"there is no comma at character {at}")
+            raise ValueError(f"there is no comma at character {at}")
         at = _space(text, at + 1)
 
 
 def _end(text: str, at: int) -> None:
     at = _space(text, at)
     if at < len(text):
-        raise _NotJson(f"there is more behind its end, at character {at}")
+        raise ValueError(f"there is more behind its end, at character {at}")
 
 
 def _space(text: str, at: int) -> int:
@@ -159,7 +151,7 @@ def _values(found: _Pairs, fields: dict[str, int], *, exact: bool) -> list[str |
         if place is None:
             continue
         if place in seen:
-            raise _NotJson(f"it has the field {name} twice")
+            raise ValueError(f"it has the field {name} twice")
         seen.add(place)
         values[place] = _text(value)
     return values
@@ -172,7 +164,7 @@ def _text(value: Any) -> str | None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise _NotJson("a text has half of a pair of surrogates") from None
+        raise ValueError("a text has half of a pair of surrogates") from None
     return text
 
 
@@ -188,7 +180,7 @@ def _json(value: Any) -> str:
 
 
 def _constant(name: str) -> None:
-    raise _NotJson(f"{name} is not JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _DECODER: Final = json.JSONDecoder(

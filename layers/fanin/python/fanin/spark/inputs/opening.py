@@ -29,11 +29,11 @@ from fanin.spark.inputs.listing import (
     fingerprint,
     literal_root,
     load,
-    qualified,
     same_file,
     table_at,
 )
 from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import escaped, read_here
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, readable_columns
 
@@ -113,7 +113,7 @@ def open_input(
     literal = as_literal(spark, path)
     # The folder whose subfolders may be columns, such as ``day=1``, or the only file.
     root = path.rstrip("/") if literal != path else literal_root(path)
-    base = qualified(spark, root or "/")
+    base = Folder(spark, root).uri
     layouts = _by_layout(base, files)
     footers = _footers(spark, files) if format_ is DatasetFormat.PARQUET else None
     whole = literal if list(layouts) == [()] else None
@@ -138,11 +138,7 @@ def open_input(
 
 
 def fingerprint_of(spark: SparkSession, given: Dataset) -> dict[str, Any] | None:
-    """What tells the data from other data of the same name, as JSON, without opening it.
-
-    Returns:
-        None if that cannot be known: for tables whose files Spark does not say.
-    """
+    """What tells the data from other data of the same name, as JSON; None for tables of unknown files."""
     format_ = _format(spark, given)
     if format_.of_files:
         return fingerprint(find_files(spark, given.place))
@@ -248,14 +244,7 @@ class _Footers(NamedTuple):
 
 
 def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> _Footers | None:
-    """Look at the footers of Parquet files.
-
-    Returns:
-        None if only Spark can read one: pyarrow has no file system or no credentials, or the file is damaged.
-
-    Raises:
-        InvalidRequest: a footer contradicts itself.
-    """
+    """Look at the footers of Parquet files; None if pyarrow has no credentials, or one is damaged."""
     told = read_here(spark, [file.path for file in files], _footer)
     if told is None:
         return None
@@ -273,11 +262,7 @@ def _footer(opened: Any, path: str) -> tuple[int, str]:
 
 
 def check_promised(opened: Opened, read: int) -> None:
-    """Refuse files of which Spark reads other rows than all their footers promise.
-
-    Raises:
-        InvalidRequest: the numbers differ.
-    """
+    """Refuse files of which Spark reads other rows than all their footers promise."""
     if opened.files and opened.promised not in {None, read}:
         raise InvalidRequest(
             f"the footers of {len(opened.files)} files, {opened.files[0].path} first, promise"

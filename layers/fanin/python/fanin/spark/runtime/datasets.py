@@ -147,11 +147,7 @@ def read_dataset(spark: SparkSession, folder: str, schema: StructType | str) -> 
 
 
 def read_few(spark: SparkSession, folder: str, columns: Sequence[str]) -> Any:
-    """Read some columns of a small dataset that a job has written, without a job of Spark.
-
-    Returns:
-        A ``pyarrow.Table``; None if the dataset is not small, or if pyarrow cannot read it here.
-    """
+    """Read columns of a small dataset as a ``pyarrow.Table``, without a job; None if that cannot be done."""
     parts = list(Folder(spark, folder).entries("part-*") or ())
     if not 0 < len(parts) <= _FEW_FILES or sum(part.getLen() for part in parts) > _FEW_BYTES:
         return None

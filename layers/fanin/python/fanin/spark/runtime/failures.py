@@ -27,11 +27,7 @@ class Raised(NamedTuple):
 
 
 def raised_in_task(error: PySparkException | Py4JError) -> Raised | None:
-    """The error of fanin that a task ended with, which Spark passes on as the text of a traceback.
-
-    Returns:
-        None if no task failed, or it failed with an error that is not fanin's.
-    """
+    """The error of fanin that a task ended with, if it is one; Spark passes on the text of a traceback."""
     # The last of chained errors is the one that was raised.
     _, found, trace = str(error).rpartition(_TRACEBACK)
     raised = _RAISED.match(trace) if found else None
@@ -93,11 +89,7 @@ _TRANSIENT: Final = re.compile(
 
 
 def refused_storage(error: PySparkException | Py4JError) -> str | None:
-    """What to do about a failure whose cause is a path that cannot be read or written, or a damaged file.
-
-    Returns:
-        None for any other failure, of which a traceback is needed.
-    """
+    """What to do about a path that cannot be read or written, or a damaged file; None for other failures."""
     cause = root_cause(error)
     for pattern, told in _KNOWN:
         if pattern.search(cause):

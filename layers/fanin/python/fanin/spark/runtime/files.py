@@ -49,7 +49,7 @@ class Folder:
     """A folder of small files and of datasets."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self.path = path.rstrip("/")
+        self.path = path.rstrip("/") or "/"
         context: Any = spark.sparkContext
         self._jvm = context._jvm  # noqa: SLF001  Python has no other way to Hadoop's file systems
         self._system = self._file("").getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
@@ -58,20 +58,25 @@ class Folder:
 
     def at(self, name: str) -> str:
         """The path of the file or dataset with this name."""
-        return f"{self.path}/{name}"
+        return f"{self.path.rstrip('/')}/{name}"
 
-    def there(self, name: str) -> bool:
-        """Whether there is a file, or some of a dataset, of this name."""
+    def there(self, name: str = "") -> bool:
+        """Whether there is a file, or some of a dataset, of this name; without one, the folder itself."""
         return bool(self._system.exists(self._file(name)))
 
     def finished(self, name: str) -> bool:
         """Whether a dataset of this name was written completely."""
-        return bool(self._system.exists(self._file(f"{name}/_SUCCESS")))
+        return self.there(f"{name}/_SUCCESS")
+
+    @property
+    def uri(self) -> str:
+        """The path with its file system, from the root."""
+        return str(self._system.makeQualified(self._file("")).toString())
 
     @property
     def place(self) -> str:
         """Its URI, the same for all names that it has on S3 or on this machine, with a slash."""
-        return canonical(str(self._system.makeQualified(self._file("")).toString()))
+        return canonical(self.uri)
 
     def entries(self, pattern: str) -> Iterator[Any] | None:
         """What is in the folder, of the names that match.
@@ -110,12 +115,12 @@ class Folder:
         finally:
             stream.close()
 
-    def write(self, name: str, text: str, *, replace: bool = True) -> bool:
+    def write(self, name: str, given: str | bytes, *, replace: bool = True) -> bool:
         """Write a file, as a whole or not at all; says whether it was written.
 
         Args:
             name: of the file, in this folder.
-            text: written as UTF-8.
+            given: its content; a text is written as UTF-8.
             replace: whether to replace a file that is there. If not, one of two writers is told that it wrote
                 the file. Only on S3 with Hadoop before 3.4.2, or with EMRFS (EMR before 7.10), may both be
                 told so, if they write in the same moment; read the file afterwards to see whose it is.
@@ -123,11 +128,7 @@ class Folder:
         Raises:
             ServiceUnavailable: the file system does not let it have its name.
         """
-        return self.write_bytes(name, text.encode(), replace=replace)
-
-    def write_bytes(self, name: str, content: bytes, *, replace: bool = True) -> bool:
-        """Write a file that is not text; as ``write``."""
-        file = self._file(name)
+        file, content = self._file(name), given.encode() if isinstance(given, str) else given
         if self._scheme in BUCKETS:
             if replace:
                 _fill(self._system.create(file, True), content)
@@ -161,7 +162,7 @@ class Folder:
         """Give a file its name, unless another file has it."""
         if self._scheme == "file":
             try:
-                os.link(self._local(beside), self._local(file))
+                os.link(*(self._system.makeQualified(one).toUri().getPath() for one in (beside, file)))
             except FileExistsError:
                 return False
             except OSError:
@@ -186,9 +187,6 @@ class Folder:
             if self._system.exists(file):
                 return False
             raise
-
-    def _local(self, file: Any) -> str:
-        return str(self._system.makeQualified(file).toUri().getPath())
 
     def delete(self, name: str = "") -> None:
         """Delete a file or a dataset that may be there, or without a name the folder itself."""

@@ -1,6 +1,6 @@
 """Columns that tasks look up for each row as it passes: no join reads the rows once more for their keys."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 import pandas as pd
@@ -8,28 +8,20 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.spark.runtime.arrow import ArrowBatches, ddl
+from fanin.spark.runtime.arrow import Task, ddl
 
 ABSENT: Final = -1
 """Stands for a number that is not there: a column of pandas that has nulls would round the others."""
 
 
-def looked_up(
-    task: Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]],
-    keys: Any,
-    found: Any,
-    columns: Iterable[Column],
-) -> Column:
-    """Look up what belongs to some columns.
+def looked_up(task: Task, keys: Any, found: Any, columns: Iterable[Column]) -> Column:
+    """Look up what belongs to some columns, as a structure: null where a key is null or ``ABSENT``.
 
     Args:
         task: takes pages of different keys, in order, and gives a row for each.
         keys: their ``pyarrow.Schema``.
         found: that of what the task gives: the keys, and then what belongs to them.
         columns: the keys of a row.
-
-    Returns:
-        A structure of what belongs to them. Its fields are null where a key is null or ``ABSENT``.
     """
     names, more = keys.names, found.names[len(keys.names) :]
 

@@ -72,14 +72,9 @@ _CENTRAL: Final = f"s3.{_AMAZON}"
 
 
 def file_system(path: str, spark: SparkSession | None = None) -> tuple[Any, str]:
-    """Find the file system of a path.
+    """Find the file system of a path, which can be sent to tasks, and the path in it.
 
-    Args:
-        path: a folder or a file, as Spark takes it.
-        spark: the session whose settings of S3A apply; without one, only the environment counts.
-
-    Returns:
-        The file system, which can be sent to tasks, and the path in it.
+    Without a session only the environment counts, and not the settings of S3A.
 
     Raises:
         OSError: the region of a bucket is not known; names the bucket.
@@ -118,15 +113,9 @@ _AT_ONCE: Final = 32
 
 
 def read_here(spark: SparkSession, paths: Sequence[str], read: Callable[[Any, str], _T]) -> list[_T] | None:
-    """Read small files, or the ends of files, without a job: pyarrow opens 2,000 in a tenth of a second.
+    """Read small files of one file system, or their ends: pyarrow opens 2,000 in a tenth of a second.
 
-    Args:
-        spark: the session.
-        paths: of the files, all of one file system.
-        read: takes the open file and its path.
-
-    Returns:
-        None if pyarrow cannot read one of them, perhaps because only Spark has the credentials.
+    None if pyarrow cannot read one of them, perhaps because only Spark has the credentials.
     """
 
     def one(path: str) -> _T:
@@ -184,9 +173,6 @@ def _looked_for(place: str, options: Mapping[str, Any], environment: Mapping[str
     Most buckets are in the job's own region, where S3 says whether this one is. pyarrow asks S3 in us-east-1,
     which jobs do not reach that reach S3 in their own region only, as in a VPC without NAT, and waits for its
     answer for minutes.
-
-    Raises:
-        OSError: nobody knows, or the bucket is in another region; names the bucket, and both regions.
     """
     bucket = place.partition("/")[0]
     if not (region := _own_region(environment)):

@@ -1,7 +1,5 @@
 """The stack, as the tasks of a job reach it, and how fast they write to it."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time
@@ -12,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from ipaddress import ip_address
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
 from botocore.utils import get_environ_proxies
@@ -30,10 +28,6 @@ from fanin.entry import wiring
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured, Unreachable
 from fanin.names import ENV_PROFILE
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
 
 _REFUSALS: Final = frozenset(
     {"ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException"}
@@ -91,12 +85,11 @@ class SharedPace:
             self._grow()
             return self._rate
 
-    def attach(self, client: DynamoDBClient) -> None:
+    def attach(self, client: Any) -> None:
         """Let a client send its writes at this pace, repeated attempts included, and learn from refusals."""
-        events: Any = client.meta.events
         for operation, units in _UNITS.items():
-            events.register(f"before-send.dynamodb.{operation}", self._before(units))
-            events.register(f"needs-retry.dynamodb.{operation}", self._answered)
+            client.meta.events.register(f"before-send.dynamodb.{operation}", self._before(units))
+            client.meta.events.register(f"needs-retry.dynamodb.{operation}", self._answered)
 
     def wait(self, units: int = 1) -> None:
         """Wait until the next units may be sent."""
@@ -174,7 +167,7 @@ class Service:
     most_writes: float | None = None
 
     @classmethod
-    def from_env(cls, environment: Mapping[str, str] | None = None) -> Service:
+    def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
         """The stack that the environment names by its tables, or by ``FANIN_PROFILE=local``.
 
         Raises:
@@ -197,7 +190,7 @@ class Service:
             ) from None
         return cls(tuple(sorted(named.items())))
 
-    def paced(self, most_writes: float | None) -> Service:
+    def paced(self, most_writes: float | None) -> Self:
         """The same stack, for processes that send at most so many write units a second."""
         return replace(self, most_writes=most_writes)
 

@@ -1,5 +1,6 @@
 """Text that is not what its format says, on its way to the rejects."""
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import Final
 
@@ -67,14 +68,15 @@ def undecoded(column: Column, kind: DataType) -> Column | None:
     """
     if isinstance(kind, StringType):
         return not_utf8(column)
+    found: list[Column | None] = []
     if isinstance(kind, StructType):
-        return _any([undecoded(column.getField(field.name), field.dataType) for field in kind])
-    if isinstance(kind, ArrayType):
-        return _any_of(column, kind.elementType)
-    if isinstance(kind, MapType):
-        keys, values = F.map_keys(column), F.map_values(column)
-        return _any([_any_of(keys, kind.keyType), _any_of(values, kind.valueType)])
-    return None
+        found = [undecoded(column.getField(field.name), field.dataType) for field in kind]
+    elif isinstance(kind, ArrayType):
+        found = [_any_of(column, kind.elementType)]
+    elif isinstance(kind, MapType):
+        found = [_any_of(F.map_keys(column), kind.keyType), _any_of(F.map_values(column), kind.valueType)]
+    told = [one for one in found if one is not None]
+    return any_true(told) if told else None
 
 
 def _any_of(array: Column, kind: DataType) -> Column | None:
@@ -85,9 +87,9 @@ def _any_of(array: Column, kind: DataType) -> Column | None:
     return None if undecoded(array, kind) is None else F.exists(array, wrong)
 
 
-def _any(found: list[Column | None]) -> Column | None:
-    told = [F.coalesce(one, F.lit(False)) for one in found if one is not None]
-    return reduce(lambda a, b: a | b, told) if told else None
+def any_true(tests: Iterable[Column]) -> Column:
+    """Whether one of some tests is true; a null is not."""
+    return reduce(lambda a, b: a | b, (F.coalesce(test, F.lit(False)) for test in tests), F.lit(False))
 
 
 def decoded(text: Column) -> Column:
