@@ -11,7 +11,6 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, Final, NamedTuple
 
-from pyspark import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 
 from fanin.client.conversions import member
@@ -204,25 +203,18 @@ def _send(spark: SparkSession, service: Service, plan: FanOutPlan, staging: Stag
         messages.begin()
         batch = service.ledger().refresh([batch.batch_id])[batch.batch_id]
         if batch.state is State.OPEN:
-            results = messages.new()
-            target = SendTarget(plan.queue, group, service, plan.workers, plan.fair, sent=before)
-            _send_messages(spark, staging, target, files.at(results), progress=plan.progress)
+            results, count = messages.new(), spark.sparkContext.accumulator(0)
+            target = SendTarget(plan.queue, group, service, plan.workers, plan.fair, count, before)
+            told = (
+                JobProgress("messages", staging.rows, lambda: count.value) if plan.progress else nullcontext()
+            )
+            # Tasks say how far they are when they end, so of a small staging each reads a single file.
+            with one_task_for_each_file(spark) if staging.small else nullcontext(), told:
+                send(staging.read(spark), target).write.parquet(files.at(results))
             messages.finish(results)
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id, when=plan.close)
     return summarize(spark, files, batch, staging, plan.left_out)
-
-
-def _send_messages(
-    spark: SparkSession, staging: Staging, target: SendTarget, results: str, *, progress: bool
-) -> None:
-    """Have tasks send the messages of a staging, and write what came of it to ``results``."""
-    count: Accumulator[int] = spark.sparkContext.accumulator(0)
-    shown = JobProgress("messages", staging.rows, lambda: count.value) if progress else nullcontext()
-    # Tasks say how far they are when they end, so of a small staging each reads a single file.
-    apart = one_task_for_each_file(spark) if staging.small else nullcontext()
-    with apart, shown:
-        send(staging.read(spark), replace(target, count=count)).write.parquet(results)
 
 
 def _staged(spark: SparkSession, plan: FanOutPlan, rows: DataFrame | Dataset) -> Staging:

@@ -99,22 +99,9 @@ class Retried(NamedTuple):
 def take_failed_rows(
     spark: SparkSession, service: Service, rows: FailedRows, folder: str, source: dict[str, Any]
 ) -> Retried:
-    """Stage the failed rows of an earlier fan-out that no other redrive has sent.
+    """Stage the failed rows of an earlier fan-out that no other redrive has sent, in the folder of a new one.
 
     If all rows are staged already, neither the earlier batch nor its staging is read.
-
-    Args:
-        spark: the session.
-        service: the stack.
-        rows: which rows.
-        folder: of the new fan-out.
-        source: everything that the new fan-out depends on, as JSON.
-
-    Raises:
-        InvalidRequest: the batch has not ended, or was not filled from the staging; or the folder belongs to
-            another fan-out.
-        BatchNotFound, BatchGone: the earlier batch is not there, or was removed. If some of its rows may be
-            taken, says how to send all of them.
     """
     staging, chosen = (find_staging(spark, at, source) for at in (folder, f"{folder}/{_CHOSEN}"))
     if staging is not None and chosen is not None:
@@ -182,11 +169,7 @@ def take(ports: Ports, batch: Batch, name: str, ordinals: Collection[int]) -> se
 
 
 def still_there(service: Service, batch_id: int, chosen: Staging | None) -> Batch:
-    """Read the earlier batch, of which some of the chosen rows may be taken.
-
-    Raises:
-        BatchNotFound, BatchGone: it is not there, or was removed. If rows may be taken, says how to send all.
-    """
+    """Read the earlier batch. If it is gone, and rows may be taken of those chosen, say how to send all."""
     try:
         return service.ledger().refresh([batch_id])[batch_id]
     except GONE as error:
@@ -269,11 +252,7 @@ def sent_rows(spark: SparkSession, service: Service, folder: str) -> DataFrame:
 
 
 def with_ordinals(spark: SparkSession, service: Service, batch: Batch, staging: Staging) -> DataFrame:
-    """The rows of a staging that are items of its batch, as ``sent_rows`` gives them.
-
-    Raises:
-        InvalidRequest: the batch ended before its rows became items.
-    """
+    """The rows of a staging that are items of its batch, as ``sent_rows`` gives them."""
     rows, batch_id = staging.read(spark), F.lit(batch.batch_id).cast("long")
     if staging.keyed:
         found = ordinals_of_keys(service, batch_id, F.col(KEY), F.col(BODY))

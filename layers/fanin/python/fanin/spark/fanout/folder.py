@@ -130,11 +130,7 @@ class SentMessages:
         )
 
     def results(self) -> str | None:
-        """The name of the results that count; None if no run has sent all messages.
-
-        Raises:
-            InvalidRequest: the note that names them is damaged; says what to do.
-        """
+        """The name of the results that count; None if no run has sent all messages."""
         if (text := self._files.read(self._note)) is None:
             return None
         try:

@@ -69,7 +69,7 @@ def open_batch(
     *,
     began: Callable[[int], bool] | None = None,
 ) -> tuple[Batch, str | None]:
-    """Open the batch and add its items, or find it.
+    """Open the batch and add an item for each row of the staging, or find it.
 
     Args:
         service: the stack.
@@ -83,13 +83,6 @@ def open_batch(
     Returns:
         The batch, and the prefix of its items; or its id alone, if rows have keys, which tasks add. None if
         there are no items, or the batch takes no more.
-
-    Raises:
-        IdempotencyKeyReused: the key belongs to another fan-out.
-        BatchNotFound: there is no batch to retry.
-        BatchGone: the batch of the key, or the batch to retry, was removed.
-        InvalidItemId: the service did not issue the parent item.
-        InvalidRequest: the request cannot be met, for example since its deadline is over.
     """
     ledger = service.ledger()
     # The staging is part of the request: two drivers that each staged the dataset cannot share a batch.
@@ -112,11 +105,6 @@ def open_retry(ledger: LedgerService, request: OpenBatch, key: str, began: Calla
     Its rows are taken: no other redrive sends them, so they must go out. If the new batch ended before it got
     them, or before any was sent, open another one under the next key. If the earlier batch was removed, open
     one without ``retry_of``.
-
-    Raises:
-        BatchGone: the new batch was removed.
-        IdempotencyKeyReused: the key belongs to another fan-out.
-        InvalidRequest: the deadline of another batch to open is over.
     """
     part = 0
     while True:
@@ -174,11 +162,6 @@ def check_queue(sqs: SQSClient, queue: str) -> None:
     Asks with ``GetQueueAttributes``. A role may be allowed to send without being allowed to look. Then SQS
     denies it, or says that the queue "does not exist or you do not have access to it" (SQS Developer Guide,
     "Troubleshooting API errors"). The fan-out goes on, and standard error says that nobody looked.
-
-    Raises:
-        NotConfigured: there is no such queue; nothing was staged or sent.
-        InvalidRequest: SQS does not take this as the URL of a queue.
-        ServiceUnavailable, Throttled: SQS does not answer.
     """
     try:
         with queue_errors(queue):

@@ -79,29 +79,20 @@ class SendTarget:
 
 
 def send(numbered: DataFrame, target: SendTarget) -> DataFrame:
-    """Send messages, one for each item. Whenever the result is evaluated, they are sent.
-
-    Args:
-        numbered: ``ordinal`` and ``body``, and ``key``, if rows have keys.
-        target: where they go.
-
-    Returns:
-        Rows of ``RESULT``.
-    """
-    return numbered.select(ORDINAL, BODY, *([KEY] if target.keyed else [])).mapInArrow(
-        send_task(target), RESULT
-    )
+    """Send numbered messages, one for each item, as often as the result is evaluated: rows of ``RESULT``."""
+    names = [ORDINAL, BODY, *([KEY] if target.keyed else [])]
+    return numbered.select(*names).mapInArrow(send_task(target), RESULT)
 
 
 def send_task(target: SendTarget) -> Task:
-    """Make the function of a task that takes rows as ``send`` does, and gives those of ``RESULT``."""
+    """Make the function of a task that sends rows, with a key or without, and gives ``RESULT``."""
 
     def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         tracker, batch_id = target.service.tracker(), _items_of(target.group)[0]
         yield from send_pages(
             pages,
             target,
-            task_sender(target.service, target.queue, batch_id, target.workers, fair=target.fair, keep=True),
+            task_sender(target.service, target.queue, batch_id, target.workers, fair=target.fair),
             tracker.fail,
             note=tracker.note_sent,
             add=keys_adder(target.service, batch_id) if target.keyed else None,
@@ -110,9 +101,7 @@ def send_task(target: SendTarget) -> Task:
     return run
 
 
-def task_sender(
-    service: Service, queue: str, batch_id: int, workers: int, *, fair: bool, keep: bool = False
-) -> Sender:
+def task_sender(service: Service, queue: str, batch_id: int, workers: int, *, fair: bool) -> Sender:
     """A sender as patient as a task, which Spark retries: only what can never be sent is refused."""
     return Sender(
         service.tracker().sqs,
@@ -122,7 +111,7 @@ def task_sender(
         workers=workers,
         attempts=PATIENT.tries,
         backoff=PATIENT,
-        keep=keep,
+        keep=True,
         strict=True,
     )
 
@@ -164,17 +153,8 @@ def send_pages(
 ) -> Iterator[ArrowBatches]:
     """Send the pages of one task. It holds one page, the requests under way and some refusals at most.
 
-    Args:
-        pages: as ``send`` takes them.
-        target: where they go.
-        sender: sends them, and hands over the messages that the queue refused, to be kept.
-        fail: records failures.
-        note: notes items that were sent, when all of a page were; a note grows from page to page. Whoever
-            goes on after a task that died leaves them out.
-        add: adds the items of rows that have keys.
-
-    Yields:
-        Pages of ``RESULT``.
+    Items that were sent are noted when all of a page were; a note grows from page to page. Whoever goes on
+    after a task that died leaves them out. Messages that the queue refused are kept with the failures.
     """
     outgoing = _Outgoing(target, note) if add is None else _Keyed(target, note, add)
     requests = size = unsent = 0
@@ -245,11 +225,7 @@ class _Outgoing:
         return at >= 0 and ordinal < before[at][1]
 
     def answered(self, taken: int, refused: Collection[str]) -> dict[str, int]:
-        """Count what the queue took of a request, and note the pages that are done.
-
-        Returns:
-            The rows of the items that it refused.
-        """
+        """Count what the queue took of a request, note the pages that are done, and find the refused rows."""
         self.sent += taken
         self._refused.update(refused)
         self._notes.answered(taken + len(refused), self._refused)

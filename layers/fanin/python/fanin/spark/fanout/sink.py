@@ -47,7 +47,6 @@ _NO_BODY: Final = (
     " message may carry"
 )
 _NO_KEY: Final = f"not sent: the key is null, empty, over {MAX_KEY} bytes, or not UTF-8"
-_FLAGS: Final = {"true": True, "false": False}
 
 
 def register(spark: SparkSession, service: Service | None = None) -> None:
@@ -90,25 +89,22 @@ class FaninDataSource(DataSource):
         if overwrite:
             raise InvalidRequest("messages that were sent cannot be replaced; write with mode append")
         queue, column, keys = self._option("queue"), self.options.get("body", BODY), self.options.get("keys")
-        for name in (column, keys):
+        for name, do in (
+            (column, "to send; name one with the option body, or make one with fanin.spark.with_body"),
+            (keys, "of keys; name one with the option keys, and cast keys that are not text"),
+        ):
             if name and (name not in schema.names or not isinstance(schema[name].dataType, StringType)):
-                do = (
-                    "to send; name one with the option body, or make one with fanin.spark.with_body"
-                    if name == column
-                    else "of keys; name one with the option keys, and cast keys that are not text"
-                )
                 raise InvalidRequest(f"there is no text column {name!r} {do}")
         fair = self.options.get("fair", "false").lower()
-        if fair not in _FLAGS:
+        if fair not in {"true", "false"}:
             raise InvalidRequest(f"the option fair is true or false, not {fair!r}")
         batch_id = ids.parse_batch_id(self._option("batch"))
         service = self.service or Service.from_env()
         service.require("dynamodb", "sqs")
         check_batch(service.ledger().status(batch_id).batch)
         workers = whole("workers", self.options.get("workers", "8"), 1)
-        return FaninWriter(
-            service, batch_id, queue, column, workers, uuid.uuid4().hex, keys, fair=_FLAGS[fair]
-        )
+        name = uuid.uuid4().hex
+        return FaninWriter(service, batch_id, queue, column, workers, name, keys, fair=fair == "true")
 
     def _option(self, name: str) -> str:
         value = self.options.get(name)
@@ -152,13 +148,7 @@ class FaninWriter(DataSourceArrowWriter):
     fair: bool = False
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> SentBlocks:
-        """Add and send the rows of one attempt of a task; it holds one block, and one is under way.
-
-        Raises:
-            InvalidRequest: another write has taken the batch, or a key has two messages.
-            SendFailed: the queue refuses a message for good.
-            BatchClosed: the batch has ended, or another attempt of this task was taken.
-        """
+        """Add and send the rows of one attempt of a task; it holds one block, and one is under way."""
         self._claim()
         sent = SentBlocks([])
         sender = task_sender(self.service, self.queue, self.batch_id, self.workers, fair=self.fair)
@@ -172,11 +162,7 @@ class FaninWriter(DataSourceArrowWriter):
         return sent
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Close the batch, fail the items of bad rows, and mark done those of attempts that do not count.
-
-        Raises:
-            BatchClosed: somebody ended the batch while it was written to.
-        """
+        """Close the batch, fail the items of bad rows, and mark done those of attempts that do not count."""
         salt = self._claim().salt
         tracker = self.service.tracker()
         batch = tracker.close(self.batch_id)
@@ -230,11 +216,7 @@ class FaninWriter(DataSourceArrowWriter):
     def _keyed(
         self, rows: Sequence[tuple[str, str | None]], sent: SentBlocks, add: AddKeys
     ) -> list[tuple[str, Message]]:
-        """Add the keys of rows, and give the messages that are to be sent.
-
-        Raises:
-            InvalidRequest: a key has another message, whether another row has it or an attempt that died.
-        """
+        """Add the keys of rows, and give the messages that are to be sent."""
         items = add([ItemKey(key, payload_digest(body or "")) for key, body in rows])
         if other := next((one for one in items if one.differs), None):
             raise InvalidRequest(

@@ -110,7 +110,7 @@ def stage(
     then: Callable[[Staging], None] = lambda _: None,
     notes: Mapping[str, Any] | None = None,
 ) -> Staging:
-    """Stage rows, or find those that were staged before.
+    """Stage rows, or find those that were staged before: those of the first driver that finished.
 
     Args:
         spark: the session.
@@ -123,9 +123,6 @@ def stage(
         data: tells the data that is there now.
         then: called after the rows are written, and before they count as staged.
         notes: what the caller stores with the rows, as JSON.
-
-    Returns:
-        The first staging that a driver finished in the folder.
 
     Raises:
         InvalidRequest: the folder has rows of another source or of other data, or its note is damaged; or a
@@ -166,11 +163,7 @@ def stage(
 
 
 def find_staging(spark: SparkSession, folder: str, source: Mapping[str, Any] | None = None) -> Staging | None:
-    """The rows that are staged in a folder; None if no driver finished there.
-
-    Raises:
-        InvalidRequest: the folder has rows of another source than a given one, or its note is damaged.
-    """
+    """The rows that are staged in a folder, of this source if one is given; None if no driver finished."""
     return _read(Folder(spark, folder), source, lambda: None)
 
 
@@ -256,11 +249,7 @@ def _place(files: Folder, rows: DataFrame) -> tuple[str, list[tuple[int, int, in
 
 
 def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[int, int, int]]:
-    """Count the rows of each partition that has any, and those of them that are left out.
-
-    Raises:
-        ServiceUnavailable: the places of a partition are not each there once.
-    """
+    """Count the rows of each partition that has any, and those of them that are left out."""
     reason = ["reason"] if set(REJECTS.names) <= set(schema.names) else []
     if (few := read_few(spark, path, [PART, PLACE, *reason])) is not None:
         counts = [(PLACE, "count"), (PLACE, "max"), *((name, "count") for name in reason)]

@@ -84,12 +84,7 @@ class FannedOut(Result):
 def summarize(
     spark: SparkSession, files: Folder, batch: Batch, staging: Staging, rejects_folder: str
 ) -> FannedOut:
-    """Summarize a fan-out whose batch has all its messages, or takes no more; writes its rejects.
-
-    Raises:
-        InvalidRequest: the note of the results is damaged, or they do not account for every row.
-        ServiceUnavailable: the rejects cannot be written.
-    """
+    """Summarize a fan-out whose batch has all its messages, or takes no more; writes its rejects."""
     messages, left = SentMessages(files, batch.batch_id), list[DataFrame]()
     if files.finished(left_out := left_out_name(staging.attempt)):
         left.append(read_dataset(spark, files.at(left_out), rejects.SCHEMA))
@@ -162,14 +157,7 @@ WAITS: Final = (1, 4)
 def write_rejects(
     spark: SparkSession, left: DataFrame | None, folder: str, *, wait: Callable[[float], object] = time.sleep
 ) -> dict[str, int]:
-    """Write rejects, the same whenever they are read, where another run may write them at the same time.
-
-    Returns:
-        Reason → number of rows.
-
-    Raises:
-        ServiceUnavailable: they cannot be written as they should be.
-    """
+    """Write rejects, the same whenever they are read, where another run may write them at the same time."""
     wanted = {} if left is None else rejects.count_by_reason(left)
     for longest in (*WAITS, None):
         try:

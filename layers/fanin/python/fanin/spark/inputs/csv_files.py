@@ -27,7 +27,6 @@ from fanin.spark.runtime.places import escaped, read_here
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, WRONG_COLUMNS, any_true, not_utf8
 
 _OTHER_DELIMITERS: Final = (";", "\t", "|", ",")
-_FORM: Final = {"sep", "quote", "escape"}
 _PLAIN: Final = (".csv", ".tsv", ".txt")
 """How names of files end that are surely not compressed: Spark goes by the name."""
 _FEW_BYTES: Final = 16 * 2**20
@@ -36,7 +35,6 @@ _PACKED: Final = {"gz": "gzip", "bz2": "bz2"}
 _OTHERWISE_PACKED: Final = ("deflate", "lz4", "snappy", "zst")
 _HEAD: Final = 1 << 16
 """Bytes at the beginning of a file that show how its lines end."""
-_INFINITE: Final = "a number is not finite, or too large for its column's type"
 
 
 class _Found(NamedTuple):
@@ -97,7 +95,7 @@ def read_csv(
             groups[group],
             dialect,
             group,
-            schema=_schema(spark, names, types),
+            _schema(spark, names, types),
             typed=types is not None,
             base=base if folders else None,
             whole=whole if len(groups[group]) == len(files) else None,
@@ -148,25 +146,20 @@ def _looked_through(raw: bytes, dialect: Dialect) -> _Found:
 
 
 def _inspect_lines(lines: DataFrame, dialect: Dialect) -> dict[str, _Found]:
+    first = (F.col("_metadata.file_block_start") == 0) & (F.trim("value") != "")
     lines = lines.select(
         "value",
         F.col("_metadata.file_path").alias("file"),
-        F.when(
-            (F.col("_metadata.file_block_start") == 0) & (F.trim("value") != ""),
-            F.monotonically_increasing_id(),
-        ).alias("at"),
+        F.when(first, F.monotonically_increasing_id()).alias("at"),
         _count_quotes(dialect).alias("quotes"),
     )
     found = lines.groupBy("file").agg(
-        F.min_by(F.col("value").cast("binary"), "at").alias("header"),
-        F.sum("quotes").alias("quotes"),
-        (F.count_if(F.col("quotes") % 2 == 1) > 0).alias("broken"),
-        (F.count_if(not_utf8(F.col("value"))) > 0 if dialect.codec == UTF8 else F.lit(True)).alias(
-            "undecoded"
-        ),
+        F.min_by(F.col("value").cast("binary"), "at"),
+        F.sum("quotes"),
+        F.count_if(F.col("quotes") % 2 == 1) > 0,
+        F.count_if(not_utf8(F.col("value"))) > 0 if dialect.codec == UTF8 else F.lit(True),
     )
-    rows = found.collect()
-    return {same_file(row["file"]): _Found(row[1] and bytes(row[1]), *row[2:]) for row in rows}
+    return {same_file(row[0]): _Found(row[1] and bytes(row[1]), *row[2:]) for row in found.collect()}
 
 
 def _line_ends(spark: SparkSession, paths: Sequence[str], dialect: Dialect) -> dict[str, str | None]:
@@ -269,10 +262,8 @@ def _check_types(spark: SparkSession, types: StructType, headers: Sequence[Seque
 
 def _schema(spark: SparkSession, names: Sequence[str], types: StructType | None) -> StructType:
     known = {folded(spark, field.name): field for field in (types or ())}
-    return StructType(
-        [known.get(folded(spark, name), StructField(name, StringType())) for name in names]
-        + [StructField(LINE, StringType())]
-    )
+    fields = [known.get(folded(spark, name), StructField(name, StringType())) for name in names]
+    return StructType(fields).add(LINE, "string")
 
 
 def _options(dialect: Dialect, group: _Group) -> dict[str, Any]:
@@ -285,13 +276,13 @@ def _read(
     paths: Sequence[str],
     dialect: Dialect,
     group: _Group,
-    *,
     schema: StructType,
+    *,
     typed: bool,
     base: str | None,
     whole: str | None,
 ) -> DataFrame:
-    options = {**_options(dialect, group), "columnNameOfCorruptRecord": LINE, "mode": "PERMISSIVE"}
+    options = {**_options(dialect, group), "columnNameOfCorruptRecord": LINE}
     if base:
         options["basePath"] = base
     numbers = {
@@ -304,7 +295,7 @@ def _read(
         [StructField(field.name, StringType()) if field.name in numbers else field for field in schema]
     )
     rows = load(spark.read.format("csv").options(**options).schema(read), whole, paths)
-    names = [field.name for field in rows.schema if field.name != LINE]
+    names = [name for name in rows.columns if name != LINE]
     texts = [field.name for field in read if isinstance(field.dataType, StringType)][:-1]
     foreign = any_true(
         F.contains(F.col(quoted(name)), F.lit(UNKNOWN)) for name in (texts if group.undecoded else ())
@@ -317,7 +308,7 @@ def _read(
     problem = F.when(line.isNotNull(), F.lit(WRONG_COLUMNS))
     if numbers:
         wrong = reduce(F.coalesce, (_wrong(name, number) for name, number in numbers.items()))
-        written = _written([field.name for field in schema if field.name != LINE], dialect)
+        written = _written(schema.names[:-1], dialect)
         line, problem = F.coalesce(line, F.when(wrong.isNotNull(), written)), F.coalesce(problem, wrong)
     return rows.select(
         *(numbers.get(name, F.col(quoted(name))).alias(name) for name in names),
@@ -330,15 +321,15 @@ def _read(
 
 def _wrong(name: str, number: Column) -> Column:
     """What is wrong with a text that is read as a number; JSON has none that is not finite."""
-    return F.when(F.abs(number) >= F.lit(math.inf), F.lit(_INFINITE)).when(
+    infinite = "a number is not finite, or too large for its column's type"
+    return F.when(F.abs(number) >= F.lit(math.inf), F.lit(infinite)).when(
         F.col(quoted(name)).isNotNull() & number.isNull(), F.lit(WRONG_COLUMNS)
     )
 
 
 def _written(names: Sequence[str], dialect: Dialect) -> Column:
     """A line with these columns."""
-    form = {name: str(value) for name, value in dialect.csv_options().items() if name in _FORM}
+    form = {name: str(dialect.csv_options()[name]) for name in ("sep", "quote", "escape")}
     spaces = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
-    return F.to_csv(
-        F.struct(*(F.col(quoted(name)).cast("string").alias(name) for name in names)), form | spaces
-    )
+    texts = (F.col(quoted(name)).cast("string").alias(name) for name in names)
+    return F.to_csv(F.struct(*texts), form | spaces)

@@ -118,22 +118,21 @@ def open_input(
     footers = _footers(spark, files) if format_ is DatasetFormat.PARQUET else None
     whole = literal if list(layouts) == [()] else None
 
+    alike = footers is not None and footers.alike
+
     def part(folders: Sequence[str], some: Sequence[FoundFile]) -> DataFrame | None:
         if format_ is DatasetFormat.CSV:
             return read_csv(spark, some, given, base=base, folders=folders, types=types, whole=whole)
         if format_ is DatasetFormat.JSON:
             return read_json(spark, [file.path for file in some], given, fields, whole)
-        return _read(
-            spark, some, format_, base if folders else None, whole, alike=bool(footers and footers.alike)
-        )
+        return _read(spark, some, format_, base if folders else None, whole, alike=alike)
 
     parts = [_opened(path, partial(part, folders, some)) for folders, some in layouts.items()]
-    headed = [part for part in parts if part is not None]
-    rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), headed) if headed else None
-    if rows is None:
+    if headed := [part for part in parts if part is not None]:
+        rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), headed)
+    else:
         names = [*fields, *([TEXT] if format_ is DatasetFormat.JSON else [])]
-        empty = types or ", ".join(f"`{name}` string" for name in names)
-        rows = spark.createDataFrame([], empty)
+        rows = spark.createDataFrame([], types or ", ".join(f"`{name}` string" for name in names))
     return Opened(readable(rows), format_, files, footers and footers.rows)
 
 
@@ -151,9 +150,11 @@ def _format(spark: SparkSession, given: Dataset) -> DatasetFormat:
     if given.known is not None:
         return given.known
     table = table_at(spark, given.place) if "/" in given.place else None
-    if table and table.format is None:
+    if table is None:
+        return format_of_path(given.place)
+    if table.format is None:
         raise table.refusal(given.place)
-    return table.format if table and table.format else format_of_path(given.place)
+    return table.format
 
 
 def _types(spark: SparkSession, schema: str | None, format_: DatasetFormat) -> StructType | None:
@@ -195,9 +196,8 @@ def _read(
         reader = reader.option("basePath", base)
     if alike and whole is not None:
         # Without the schema of one Spark would look for it in all that is there, also in empty files.
-        rows = load(reader.schema(reader.load(escaped(paths[0])).schema), whole, paths)
-    else:
-        rows = load(reader, None, paths)
+        reader = reader.schema(reader.load(escaped(paths[0])).schema)
+    rows = load(reader, whole if alike else None, paths)
     if json.dumps(UNKNOWN)[1:-1] in rows.schema.json():
         raise InvalidRequest(
             f"the name of a column in {files[0].path}, or in another file, has bytes that are not UTF-8; the"
@@ -278,11 +278,9 @@ def contradiction(metadata: Any, path: str) -> str | None:
         return (
             f"the footer of {path} says that it has {metadata.num_rows} rows, and that its parts have {rows}"
         )
+    flat = [at for at in range(metadata.num_columns) if not metadata.schema.column(at).max_repetition_level]
     for group in groups:
-        for place in range(metadata.num_columns):
-            column = group.column(place)
-            if metadata.schema.column(place).max_repetition_level:
-                continue
+        for column in map(group.column, flat):
             if column.num_values < group.num_rows:
                 return (
                     f"the footer of {path} says that a part has {group.num_rows} rows, and that its column"
