@@ -1,6 +1,6 @@
 """Reads a dataset as the bodies of messages, and finds the rows that cannot be one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -82,11 +82,11 @@ def of_rows(
             # Lines of CSV were decoded, and are judged by their own encoding.
             wrong = wrong if format_ is DatasetFormat.CSV else _undecoded(rows, names)
         else:
-            message = _body(rows, body)
+            message = _text(rows, body)
         kinds = rows.schema
         shown = [name for name in names if _key_without_text(kinds[name].dataType) is None]
         value = F.coalesce(line, _object(rows, shown))
-    key = [] if keys is None else [_key(rows, keys).alias(KEY)]
+    key = [] if keys is None else [_text(rows, keys, check_key_type).alias(KEY)]
     told = rows.select(message.alias(BODY), *key, value.alias("value"), wrong.alias(_WRONG), LINE, PROBLEM)
     made = told.columns[: 1 + len(key)]
     judged = told.select(*made, "value", *_judged(keyed=keys is not None))
@@ -95,25 +95,16 @@ def of_rows(
     return judged.select(*kept, F.when(~good, F.col("value")).alias("value"), "reason", "detail")
 
 
-def _body(rows: DataFrame, body: str) -> Column:
-    name = _find(rows, body)
-    return (F.lit(None) if name is None else F.col(quoted(name))).cast("string")
-
-
-def _find(rows: DataFrame, wanted: str) -> str | None:
-    """The column of that name; None if the rows have no columns at all."""
+def _text(rows: DataFrame, wanted: str, check: Callable[[str, DataType], object] | None = None) -> Column:
+    """The column of that name as text; null if the rows have no columns at all."""
     names = readable_columns(rows)
     name = find_name(rows.sparkSession, names, wanted)
-    if name is None and names:
-        raise InvalidRequest(f"there is no column {wanted!r}; there are {', '.join(names)}")
-    return name
-
-
-def _key(rows: DataFrame, keys: str) -> Column:
-    name = _find(rows, keys)
     if name is None:
+        if names:
+            raise InvalidRequest(f"there is no column {wanted!r}; there are {', '.join(names)}")
         return F.lit(None).cast("string")
-    check_key_type(name, rows.schema[name].dataType)
+    if check:
+        check(name, rows.schema[name].dataType)
     return F.col(quoted(name)).cast("string")
 
 

@@ -25,10 +25,7 @@ def note_batch(files: Folder, batch: Batch, key: str) -> None:
 
 
 def noted_batch(files: Folder) -> int | None:
-    """The batch that was opened from a folder; None if that is not known, or its note is damaged.
-
-    The next run of the fan-out writes the note anew.
-    """
+    """The batch that was opened from a folder; None if its note is missing, or damaged until the next run."""
     return _noted(files).get("batch_id")
 
 

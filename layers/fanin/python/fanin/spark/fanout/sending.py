@@ -27,12 +27,8 @@ from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
 
 _RESULT: Final = pa.schema(
     [
-        (ORDINAL, pa.int64()),
-        ("reason", pa.string()),
-        ("detail", pa.string()),
-        ("sent", pa.int64()),
-        ("requests", pa.int64()),
-        ("refused", pa.int64()),
+        *((ORDINAL, pa.int64()), ("reason", pa.string()), ("detail", pa.string())),
+        *((name, pa.int64()) for name in ("sent", "requests", "refused")),
     ]
 )
 RESULT: Final = ddl(_RESULT)

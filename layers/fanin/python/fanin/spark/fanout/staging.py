@@ -186,15 +186,12 @@ def _read(files: Folder, source: Mapping[str, Any] | None, data: Callable[[], Da
         raise other_input(files, made_of, source)
     # Data that is gone is not other data.
     if staged is not None and (now := data()) is not None and staged != dict(now):
+        told = "{files} files of {bytes} bytes ({digest:.8})".format_map
         raise InvalidRequest(
-            f"{files.path} holds the staging of other data at the same place: {_described(staged)} then, and"
-            f" {_described(now)} now. {what_to_do(files)}"
+            f"{files.path} holds the staging of other data at the same place: {told(staged)} then, and"
+            f" {told(now)} now. {what_to_do(files)}"
         )
     return found
-
-
-def _described(data: Mapping[str, Any]) -> str:
-    return f"{data['files']} files of {data['bytes']} bytes ({data['digest'][:8]})"
 
 
 def _write(files: Folder, rows: DataFrame) -> Staging:

@@ -69,10 +69,10 @@ def read_csv(
     files: Sequence[FoundFile],
     dialect: Dialect,
     *,
-    base: str,
-    folders: Sequence[str] = (),
-    types: StructType | None = None,
-    whole: str | None = None,
+    types: StructType | None,
+    folders: Sequence[str],
+    base: str | None,
+    whole: str | None,
 ) -> DataFrame | None:
     """Read CSV files: the columns of all, ``LINE`` and ``PROBLEM``; None if no file has a header."""
     groups: dict[_Group, list[str]] = defaultdict(list)
@@ -89,17 +89,9 @@ def read_csv(
         _refuse_twice(spark, groups[group][0], folders, names)
     if types is not None:
         _check_types(spark, types, list(headed.values()))
+    folder = whole if len(groups) == 1 else None
     frames = [
-        _read(
-            spark,
-            groups[group],
-            dialect,
-            group,
-            _schema(spark, names, types),
-            typed=types is not None,
-            base=base if folders else None,
-            whole=whole if len(groups[group]) == len(files) else None,
-        )
+        _read(spark, groups[group], dialect, group, names, types=types, base=base, whole=folder)
         for group, names in headed.items()
         if names
     ]
@@ -260,12 +252,6 @@ def _check_types(spark: SparkSession, types: StructType, headers: Sequence[Seque
         )
 
 
-def _schema(spark: SparkSession, names: Sequence[str], types: StructType | None) -> StructType:
-    known = {folded(spark, field.name): field for field in (types or ())}
-    fields = [known.get(folded(spark, name), StructField(name, StringType())) for name in names]
-    return StructType(fields).add(LINE, "string")
-
-
 def _options(dialect: Dialect, group: _Group) -> dict[str, Any]:
     line_end = {"lineSep": group.line_end} if group.line_end else {}
     return {**dialect.csv_options(), "multiLine": group.multiline, **line_end}
@@ -276,39 +262,40 @@ def _read(
     paths: Sequence[str],
     dialect: Dialect,
     group: _Group,
-    schema: StructType,
+    header: Sequence[str],
     *,
-    typed: bool,
+    types: StructType | None,
     base: str | None,
     whole: str | None,
 ) -> DataFrame:
+    known = {folded(spark, field.name): field for field in (types or ())}
+    fields = [known.get(folded(spark, name), StructField(name, StringType())) for name in header]
     options = {**_options(dialect, group), "columnNameOfCorruptRecord": LINE}
     if base:
         options["basePath"] = base
     numbers = {
         field.name: F.expr(f"try_cast({quoted(field.name)} AS {field.dataType.simpleString()})")
-        for field in schema
+        for field in fields
         if isinstance(field.dataType, DoubleType | FloatType)
     }
     # Spark takes numbers that are not finite, and then does not say what their lines were.
-    read = StructType(
-        [StructField(field.name, StringType()) if field.name in numbers else field for field in schema]
-    )
-    rows = load(spark.read.format("csv").options(**options).schema(read), whole, paths)
+    read = [StructField(field.name, StringType()) if field.name in numbers else field for field in fields]
+    schema = StructType(read).add(LINE, "string")
+    rows = load(spark.read.format("csv").options(**options).schema(schema), whole, paths)
     names = [name for name in rows.columns if name != LINE]
-    texts = [field.name for field in read if isinstance(field.dataType, StringType)][:-1]
+    texts = [field.name for field in read if isinstance(field.dataType, StringType)]
     foreign = any_true(
         F.contains(F.col(quoted(name)), F.lit(UNKNOWN)) for name in (texts if group.undecoded else ())
     )
     row = F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), {"ignoreNullFields": "false"})
     line = F.col(LINE)
-    if typed:
+    if types is not None:
         # Spark looks at the types of the columns that are asked for only; so this asks for all of them.
         line = F.when(line.isNotNull() | row.isNull(), F.coalesce(line, row))
     problem = F.when(line.isNotNull(), F.lit(WRONG_COLUMNS))
     if numbers:
         wrong = reduce(F.coalesce, (_wrong(name, number) for name, number in numbers.items()))
-        written = _written(schema.names[:-1], dialect)
+        written = _written([field.name for field in fields], dialect)
         line, problem = F.coalesce(line, F.when(wrong.isNotNull(), written)), F.coalesce(problem, wrong)
     return rows.select(
         *(numbers.get(name, F.col(quoted(name))).alias(name) for name in names),

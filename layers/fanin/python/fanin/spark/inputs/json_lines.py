@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +23,8 @@ TEXT: Final = "_fanin_text"
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _ROWS: Final = 1_000
 """Rows of a page; objects may be large."""
+_Row: TypeAlias = tuple[str | None, ...]
+"""The fields of an object, ``TEXT``, ``LINE`` and ``PROBLEM``."""
 
 
 class _Number(str):
@@ -35,20 +37,8 @@ class _Pairs(list[tuple[str, Any]]):
     """An object, which may have a name more than once."""
 
 
-class Object(NamedTuple):
-    """One object of a dataset, or a text that is none."""
-
-    text: str
-    values: Sequence[str | None]
-    problem: str | None = None
-
-
 def read_json(
-    spark: SparkSession,
-    paths: Sequence[str],
-    dialect: Dialect,
-    names: Sequence[str],
-    folder: str | None = None,
+    spark: SparkSession, paths: Sequence[str], dialect: Dialect, names: Sequence[str], folder: str | None
 ) -> DataFrame:
     """Read files of JSON: each field as text, ``TEXT``, ``LINE`` and ``PROBLEM``."""
     if dialect.wide and not dialect.multiline:
@@ -68,12 +58,11 @@ def objects_task(names: Sequence[str], codec: str, *, whole: bool, exact: bool) 
     schema = pa.schema([(name, pa.string()) for name in (*names, TEXT, LINE, PROBLEM)])
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        found = list[Sequence[str | None]]()
+        found = list[_Row]()
         for record in records:
             for raw in record.column(0).to_pylist():
-                for text, values, problem in objects(raw, codec, fields, whole=whole, exact=exact):
-                    told = (text, None, None) if problem is None else (None, text, problem)
-                    found.append((*values, *told))
+                for row in objects(raw, codec, fields, whole=whole, exact=exact):
+                    found.append(row)
                     if len(found) == _ROWS:
                         yield page(schema, found)
                         found = []
@@ -82,28 +71,26 @@ def objects_task(names: Sequence[str], codec: str, *, whole: bool, exact: bool) 
     return run
 
 
-def objects(raw: bytes, codec: str, fields: dict[str, int], *, whole: bool, exact: bool) -> Iterator[Object]:
+def objects(raw: bytes, codec: str, fields: dict[str, int], *, whole: bool, exact: bool) -> Iterator[_Row]:
     """The objects of a line, or of a file; blank lines have none."""
-    nothing: list[str | None] = [None] * len(fields)
+    nothing = (*([None] * len(fields)), None)
     try:
         text = raw.decode(codec).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        shown = raw.decode(codec, errors="replace")
-        yield Object(
-            shown, nothing, f"it has bytes that are not {codec}, at {error.start}; name its encoding"
-        )
+        why = f"it has bytes that are not {codec}, at {error.start}; name its encoding"
+        yield *nothing, raw.decode(codec, errors="replace"), why
         return
     if not text.strip(" \t\r\n"):  # what JSON takes for blank, and no other space
         return
     at = 0
     try:
         for start, stop, found in _parsed(text, whole=whole):
-            yield Object(text[start:stop], _values(found, fields, exact=exact))
+            yield *_values(found, fields, exact=exact), text[start:stop], None, None
             at = stop
     except RecursionError:
-        yield Object(text[at:], nothing, "it is nested too deeply")
+        yield *nothing, text[at:], "it is nested too deeply"
     except ValueError as error:
-        yield Object(text[at:], nothing, f"it is not an object of JSON: {error}")
+        yield *nothing, text[at:], f"it is not an object of JSON: {error}"
 
 
 def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, _Pairs]]:
@@ -144,17 +131,13 @@ def _space(text: str, at: int) -> int:
 
 
 def _values(found: _Pairs, fields: dict[str, int], *, exact: bool) -> list[str | None]:
-    values: list[str | None] = [None] * len(fields)
-    seen: set[int] = set()
+    values: dict[int, str | None] = {}
     for name, value in found:
-        place = fields.get(name if exact else name.lower())
-        if place is None:
-            continue
-        if place in seen:
-            raise ValueError(f"it has the field {name} twice")
-        seen.add(place)
-        values[place] = _text(value)
-    return values
+        if (place := fields.get(name if exact else name.lower())) is not None:
+            if place in values:
+                raise ValueError(f"it has the field {name} twice")
+            values[place] = _text(value)
+    return [values.get(place) for place in range(len(fields))]
 
 
 def _text(value: Any) -> str | None:

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.files import Folder, is_denied
+from fanin.spark.runtime.files import DENIED, Folder
 from fanin.spark.runtime.places import canonical, escaped, file_system, is_local, is_pattern, place_of
 
 _FEW: Final = 64
@@ -253,7 +253,7 @@ class _Look:
         try:
             return bool(place.getFileSystem(self._conf).globStatus(place))
         except Py4JJavaError as error:
-            if is_denied(error):
+            if DENIED.search(str(error)):
                 return False  # a folder above the dataset, which the job may not look into
             raise
 

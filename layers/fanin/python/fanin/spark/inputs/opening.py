@@ -32,6 +32,7 @@ from fanin.spark.inputs.listing import (
     same_file,
     table_at,
 )
+from fanin.spark.runtime.datasets import ROW_METADATA
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import escaped, read_here
@@ -121,11 +122,12 @@ def open_input(
     alike = footers is not None and footers.alike
 
     def part(folders: Sequence[str], some: Sequence[FoundFile]) -> DataFrame | None:
+        under = base if folders else None
         if format_ is DatasetFormat.CSV:
-            return read_csv(spark, some, given, base=base, folders=folders, types=types, whole=whole)
+            return read_csv(spark, some, given, types=types, folders=folders, base=under, whole=whole)
         if format_ is DatasetFormat.JSON:
             return read_json(spark, [file.path for file in some], given, fields, whole)
-        return _read(spark, some, format_, base if folders else None, whole, alike=alike)
+        return _read(spark, some, format_, under, whole, alike=alike)
 
     parts = [_opened(path, partial(part, folders, some)) for folders, some in layouts.items()]
     if headed := [part for part in parts if part is not None]:
@@ -232,8 +234,6 @@ def readable(rows: DataFrame) -> DataFrame:
 
 
 DAMAGED: Final = "the file is damaged, or its writer is wrong: write it anew"
-_ROW_METADATA: Final = b"org.apache.spark.sql.parquet.row.metadata"
-"""Where Spark keeps the types of columns that Parquet does not have."""
 
 
 class _Footers(NamedTuple):
@@ -257,7 +257,7 @@ def _footer(opened: Any, path: str) -> tuple[int, str]:
     if wrong := contradiction(metadata, path):
         raise InvalidRequest(wrong)
     columns = repr(metadata.schema).partition("\n")[2]  # the first line says where the object is
-    schema = columns.encode() + (metadata.metadata or {}).get(_ROW_METADATA, b"")
+    schema = columns.encode() + (metadata.metadata or {}).get(ROW_METADATA.encode(), b"")
     return metadata.num_rows, ids.digest(schema)
 
 

@@ -13,13 +13,13 @@ from pyspark.sql.types import StructType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.files import Folder, is_missing, is_unanswered
+from fanin.spark.runtime.files import MISSING, UNANSWERED, Folder
 from fanin.spark.runtime.places import canonical, escaped, read_here
 
 _SIGN: Final = "fanin"
 """In the metadata of a column, which Spark keeps in every file: a job of fanin wrote this dataset."""
-_SCHEMA: Final = "org.apache.spark.sql.parquet.row.metadata"
-"""Where Spark keeps the schema in a file of Parquet, as JSON."""
+ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
+"""Where Spark keeps the schema in a file of Parquet, as JSON, with types that Parquet does not have."""
 _NOT_PARTS: Final = (
     "{[!p.]*,p,p[!a]*,pa,pa[!r]*,par,par[!t]*,part,part[!-]*,.[!p]*,.p[!a]*,.pa[!r]*,.par[!t]*,.part[!-]*}"
 )
@@ -61,7 +61,7 @@ def check_replaceable(
         try:
             footer = _footer(spark, part.getPath())
         except Py4JJavaError as error:
-            if is_missing(error):
+            if MISSING.search(str(error)):
                 break  # another run is replacing it
             cause = root_cause(error).splitlines()[0]
             raise _in_the_way(folder, f"it cannot be read: {cause}") from error
@@ -79,7 +79,7 @@ def _check_names(spark: SparkSession, folder: str) -> bool:
     try:
         entries = Folder(spark, folder).entries(_NOT_PARTS)
     except Py4JJavaError as error:
-        if is_unanswered(error):
+        if UNANSWERED.search(str(error)):
             return False
         raise
     names = (str(one.getPath().getName()) for one in entries or ())
@@ -98,7 +98,7 @@ def _footer(spark: SparkSession, file: Any) -> Footer:
     try:
         about = reader.getFooter().getFileMetaData()
         columns = [str(field.getName()) for field in about.getSchema().getFields()]
-        schema = about.getKeyValueMetaData().get(_SCHEMA)
+        schema = about.getKeyValueMetaData().get(ROW_METADATA)
     finally:
         reader.close()
     fields = StructType.fromJson(json.loads(schema)) if schema else StructType()
@@ -128,7 +128,7 @@ def _place(spark: SparkSession, folder: str) -> str:
     try:
         return Folder(spark, folder).place
     except Py4JJavaError as error:
-        if is_unanswered(error):
+        if UNANSWERED.search(str(error)):
             return canonical(folder)
         raise
 

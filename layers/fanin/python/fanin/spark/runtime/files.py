@@ -22,27 +22,12 @@ _SURELY: Final = "fs.option.create.conditional.overwrite"
 created. Others ignore it (Options.CreateFileOptionKeys in Hadoop's documentation)."""
 _RENAMES: Final = 5
 """How often a file is put in the place of another, which other drivers may replace at the same time."""
-_MISSING: Final = re.compile(r"^(?:: )?[\w.]*FileNotFoundException", re.MULTILINE)
-"""The error itself, which begins a line, and not one of its causes."""
+MISSING: Final = re.compile(r"^(?:: )?[\w.]*FileNotFoundException", re.MULTILINE)
+"""What Hadoop says of what is not there: the error itself, which begins a line, and not one of its causes."""
 DENIED: Final = re.compile("AccessDenied|AccessControl|Access Denied|Forbidden|Permission denied")
 """What file systems say of a place that this job may not look into, or not write."""
-_UNANSWERED: Final = re.compile("UnsupportedOperationException|UC volume")
+UNANSWERED: Final = re.compile("UnsupportedOperationException|UC volume")
 """What Hadoop's file systems say of volumes of Databricks, which only Spark itself reads and writes."""
-
-
-def is_missing(error: Py4JJavaError) -> bool:
-    """Whether Hadoop says that something is not there."""
-    return _MISSING.search(str(error)) is not None
-
-
-def is_denied(error: Py4JJavaError) -> bool:
-    """Whether the job has no permission for what it asked."""
-    return DENIED.search(str(error)) is not None
-
-
-def is_unanswered(error: Py4JJavaError) -> bool:
-    """Whether Hadoop does not know, of a place that only Spark itself reads and writes."""
-    return _UNANSWERED.search(str(error)) is not None
 
 
 class Folder:
@@ -79,13 +64,9 @@ class Folder:
         return canonical(self.uri)
 
     def entries(self, pattern: str) -> Iterator[Any] | None:
-        """What is in the folder, of the names that match.
+        """Hadoop's ``FileStatus`` of what matches a glob, or of a file in its place; None if there is none.
 
-        Args:
-            pattern: a glob of Hadoop's. Java matches it, since a folder may have very many entries.
-
-        Returns:
-            Hadoop's ``FileStatus`` of each; that of the folder if it is a file; None if it is not there.
+        Java matches names, since a folder may have very many entries.
         """
         folder = self._file("")
         matching = self._jvm.org.apache.hadoop.fs.GlobFilter(pattern)
@@ -93,7 +74,7 @@ class Folder:
             there = self._system.getFileStatus(folder)
             return iter([there] if there.isFile() else self._system.listStatus(folder, matching))
         except Py4JJavaError as error:
-            if is_missing(error):  # or another run has just deleted it
+            if MISSING.search(str(error)):  # or another run has just deleted it
                 return None
             raise
 
@@ -116,17 +97,11 @@ class Folder:
             stream.close()
 
     def write(self, name: str, given: str | bytes, *, replace: bool = True) -> bool:
-        """Write a file, as a whole or not at all; says whether it was written.
+        """Write a file, as a whole or not at all, a text as UTF-8; says whether it was written.
 
-        Args:
-            name: of the file, in this folder.
-            given: its content; a text is written as UTF-8.
-            replace: whether to replace a file that is there. If not, one of two writers is told that it wrote
-                the file. Only on S3 with Hadoop before 3.4.2, or with EMRFS (EMR before 7.10), may both be
-                told so, if they write in the same moment; read the file afterwards to see whose it is.
-
-        Raises:
-            ServiceUnavailable: the file system does not let it have its name.
+        Without ``replace``, one of two writers is told that it wrote the file. Only on S3 with Hadoop before
+        3.4.2, or with EMRFS (EMR before 7.10), may both be told so, if they write in the same moment; read
+        the file afterwards to see whose it is.
         """
         file, content = self._file(name), given.encode() if isinstance(given, str) else given
         if self._scheme in BUCKETS:

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from ipaddress import ip_address
+from math import inf
 from threading import Lock
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
@@ -69,18 +70,16 @@ class SharedPace:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.refusals = 0
-        self._most, self._clock, self._sleep = most, clock, sleep
-        self._lock = Lock()
-        self._rate = most
-        self._step = 0.0
+        self._clock, self._sleep, self._lock = clock, sleep, Lock()
+        self._rate = self._most = inf if most is None else most
+        self._step = self._last = 0.0
         self._next = self._since = self._grown_at = clock()
-        self._cut_at: float | None = None
+        self._cut_at = -inf
         self._sent = 0
-        self._last = 0.0
 
     @property
-    def rate(self) -> float | None:
-        """Write units a second; None while nothing limits them."""
+    def rate(self) -> float:
+        """Write units a second; infinite while nothing limits them."""
         with self._lock:
             self._grow()
             return self._rate
@@ -94,14 +93,11 @@ class SharedPace:
     def wait(self, units: int = 1) -> None:
         """Wait until the next units may be sent."""
         with self._lock:
-            self._grow()
-            now = self._clock()
+            now = self._grow()
             if now - self._since >= _WINDOW:
                 self._last = self._sent / (now - self._since)
                 self._since, self._sent = now, 0
             self._sent += units
-            if self._rate is None:
-                return
             starts = max(now, self._next)
             self._next = starts + units / self._rate
         if starts > now:
@@ -111,23 +107,21 @@ class SharedPace:
         """Send less from now on."""
         with self._lock:
             self.refusals += 1
-            self._grow()
-            now = self._clock()
-            if self._cut_at is not None and now - self._cut_at < _WINDOW:
+            now = self._grow()
+            if now - self._cut_at < _WINDOW:
                 return
             sending = max(self._last, self._sent / max(now - self._since, _WINDOW))
-            before = min(sending, self._rate) if self._rate else sending
-            self._step = max(before / _STEPS, _SLOWEST / _STEPS)
+            before = min(sending, self._rate)
+            self._step = max(before, _SLOWEST) / _STEPS
             self._rate = max(before * _KEPT, _SLOWEST)
             self._cut_at = self._grown_at = now
 
-    def _grow(self) -> None:
-        """Add what the time since the last look has brought; the lock is held."""
+    def _grow(self) -> float:
+        """Add to the rate what the time until now has brought; the lock is held."""
         now = self._clock()
-        if self._rate is not None and self._step:
-            grown = self._rate + self._step * (now - self._grown_at)
-            self._rate = grown if self._most is None else min(grown, self._most)
+        self._rate = min(self._rate + self._step * (now - self._grown_at), self._most)
         self._grown_at = now
+        return now
 
     def _before(self, units: Callable[[bytes], int]) -> Callable[..., None]:
         def send(request: Any, **_: object) -> None:
