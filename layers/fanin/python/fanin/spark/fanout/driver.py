@@ -199,18 +199,19 @@ def _send(spark: SparkSession, service: Service, plan: FanOutPlan, staging: Stag
     batch, group = open_batch(service, plan.request, key, staging, opened, began=began)
     messages = SentMessages(files, batch.batch_id)
     if group is not None and messages.results() is None:
-        before = sent_before(service, plan.queue, group) if messages.began() else []
+        target = SendTarget(plan.queue, group, service, plan.workers, plan.fair)
+        before = sent_before(target) if messages.began() else []
         messages.begin()
         batch = service.ledger().refresh([batch.batch_id])[batch.batch_id]
         if batch.state is State.OPEN:
             results, count = messages.new(), spark.sparkContext.accumulator(0)
-            target = SendTarget(plan.queue, group, service, plan.workers, plan.fair, count, before)
             told = (
                 JobProgress("messages", staging.rows, lambda: count.value) if plan.progress else nullcontext()
             )
             # Tasks say how far they are when they end, so of a small staging each reads a single file.
             with one_task_for_each_file(spark) if staging.small else nullcontext(), told:
-                send(staging.read(spark), target).write.parquet(files.at(results))
+                sending = send(staging.read(spark), replace(target, count=count, sent=before))
+                sending.write.parquet(files.at(results))
             messages.finish(results)
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id, when=plan.close)

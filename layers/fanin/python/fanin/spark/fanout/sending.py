@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -12,10 +12,10 @@ from pyspark import Accumulator
 from pyspark.sql import DataFrame
 
 from fanin.client.messages import Message
-from fanin.client.producing.sender import NoteSent, Sender, SentNotes
+from fanin.client.producing.sender import Sender, SentNotes
 from fanin.domain import ids
 from fanin.domain.diagnosis import SentItems
-from fanin.domain.ids import MAX_KEYS, ItemKey, KeyedItem, payload_digest
+from fanin.domain.ids import MAX_KEYS, Block, ItemKey, KeyedItem, payload_digest
 from fanin.domain.limits import MAX_FAILED_MESSAGES
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import runs
@@ -40,9 +40,6 @@ NOTES: Final = 64
 """Notes of what a task has sent, at most: one for each run of ordinals, which is a file of the staging."""
 MOST_NOTES: Final = 10_000
 """Notes that a run reads to leave out what was sent before: of a quarter of a billion rows, or more."""
-
-AddKeys = Callable[[Sequence[ItemKey]], Sequence[KeyedItem]]
-"""Adds items by their keys, or finds them."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +70,30 @@ class SendTarget:
     def keyed(self) -> bool:
         return ":" not in self.group
 
+    @property
+    def block(self) -> Block:
+        """The batch, and the ordinals that may be those of its rows."""
+        return Block(int(self.group), 0, ids.MAX_ITEMS, 0) if self.keyed else ids.parse_prefix(self.group)
+
+    def sender(self) -> Sender:
+        """A sender as patient as a task, which Spark retries: only what can never be sent is refused."""
+        return Sender(
+            self.service.tracker().sqs,
+            self.queue,
+            group_id=str(self.block.batch_id),
+            fair=self.fair,
+            workers=self.workers,
+            attempts=PATIENT.tries,
+            backoff=PATIENT,
+            keep=True,
+            strict=True,
+        )
+
+    def add_keys(self, keys: Sequence[ItemKey]) -> Sequence[KeyedItem]:
+        """Add items by their keys, or find them, and wait for other tasks that do."""
+        ledger, batch_id = self.service.ledger(), self.block.batch_id
+        return PATIENT.patiently(lambda: ledger.add_keys(batch_id, keys), PATIENCE).items
+
 
 def send(numbered: DataFrame, target: SendTarget) -> DataFrame:
     """Send numbered messages, one for each item, as often as the result is evaluated: rows of ``RESULT``."""
@@ -82,77 +103,25 @@ def send(numbered: DataFrame, target: SendTarget) -> DataFrame:
 
 def send_task(target: SendTarget) -> Task:
     """Make the function of a task that sends rows, with a key or without, and gives ``RESULT``."""
-
-    def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        tracker, batch_id = target.service.tracker(), _items_of(target.group)[0]
-        yield from send_pages(
-            pages,
-            target,
-            task_sender(target.service, target.queue, batch_id, target.workers, fair=target.fair),
-            tracker.fail,
-            note=tracker.note_sent,
-            add=keys_adder(target.service, batch_id) if target.keyed else None,
-        )
-
-    return run
+    return lambda pages: send_pages(pages, target)
 
 
-def task_sender(service: Service, queue: str, batch_id: int, workers: int, *, fair: bool) -> Sender:
-    """A sender as patient as a task, which Spark retries: only what can never be sent is refused."""
-    return Sender(
-        service.tracker().sqs,
-        queue,
-        group_id=str(batch_id),
-        fair=fair,
-        workers=workers,
-        attempts=PATIENT.tries,
-        backoff=PATIENT,
-        keep=True,
-        strict=True,
-    )
-
-
-def keys_adder(service: Service, batch_id: int) -> AddKeys:
-    """Make the function that adds keys to a batch, and waits for other tasks that do."""
-
-    def add(keys: Sequence[ItemKey]) -> Sequence[KeyedItem]:
-        ledger = service.ledger()
-        return PATIENT.patiently(lambda: ledger.add_keys(batch_id, keys), PATIENCE).items
-
-    return add
-
-
-def sent_before(service: Service, queue: str, group: str) -> list[tuple[int, int]]:
-    """Runs of rows whose messages a queue has, by the notes of all runs so far; see ``SendTarget.sent``."""
-    batch_id, first, stop = _items_of(group)
-    rows = service.ledger().ports.parts.sent(batch_id, upto=stop, limit=MOST_NOTES)[0]
-    spans = [(row.start - first, row.stop - first) for row in rows if row.queue == queue]
+def sent_before(target: SendTarget) -> list[tuple[int, int]]:
+    """Runs of rows whose messages the queue has, by the notes of all runs so far; see ``SendTarget.sent``."""
+    block, parts = target.block, target.service.ledger().ports.parts
+    rows = parts.sent(block.batch_id, upto=block.stop, limit=MOST_NOTES)[0]
+    spans = [(row.start - block.first, row.stop - block.first) for row in rows if row.queue == target.queue]
     return sorted(span for span in spans if span[0] >= 0)
 
 
-def _items_of(group: str) -> tuple[int, int, int]:
-    """The batch of ``SendTarget.group``, and the range of ordinals that may be those of its rows."""
-    if ":" not in group:
-        return int(group), 0, ids.MAX_ITEMS
-    block = ids.parse_prefix(group)
-    return block.batch_id, block.first, block.stop
-
-
-def send_pages(
-    pages: Iterable[ArrowBatches],
-    target: SendTarget,
-    sender: Sender,
-    fail: Callable[[list[Failure]], object],
-    *,
-    note: NoteSent = lambda _batch, _sent: None,
-    add: AddKeys | None = None,
-) -> Iterator[ArrowBatches]:
+def send_pages(pages: Iterable[ArrowBatches], target: SendTarget) -> Iterator[ArrowBatches]:
     """Send the pages of one task. It holds one page, the requests under way and some refusals at most.
 
     Items that were sent are noted when all of a page were; a note grows from page to page. Whoever goes on
     after a task that died leaves them out. Messages that the queue refused are kept with the failures.
     """
-    outgoing = _Outgoing(target, note) if add is None else _Keyed(target, note, add)
+    tracker, sender = target.service.tracker(), target.sender()
+    outgoing = (_Keyed if target.keyed else _Outgoing)(target)
     requests = size = unsent = 0
     refused: dict[int, Failure] = {}
 
@@ -160,7 +129,7 @@ def send_pages(
         """Tell of rows that were not sent, once there are so many, or their messages are large."""
         nonlocal refused, size, unsent
         if len(refused) >= least or size >= MAX_FAILED_MESSAGES:
-            fail(list(refused.values()))
+            tracker.fail(list(refused.values()))
             why = {row: failure.reason.removeprefix("not sent: ") for row, failure in refused.items()}
             yield _not_sent(Reason.UNSENT, why)
             unsent, refused, size = unsent + len(why), {}, 0
@@ -194,12 +163,12 @@ class _Outgoing:
         conflicting: ordinals of rows whose items have another message, that are still to be told.
     """
 
-    def __init__(self, target: SendTarget, note: NoteSent) -> None:
+    def __init__(self, target: SendTarget) -> None:
         self.sent = 0
         self.conflicting: list[int] = []
-        self._target, self._note = target, note
-        batch_id, self._first, _ = _items_of(target.group)
-        self._notes = SentNotes(batch_id, target.queue, self._note_some)
+        self._target = target
+        self._first = target.block.first
+        self._notes = SentNotes(target.block.batch_id, target.queue, self._note_some)
         self._starts: set[int] = set()
         self._refused: set[str] = set()
 
@@ -230,22 +199,21 @@ class _Outgoing:
     def _note_some(self, batch_id: int, sent: SentItems) -> None:
         self._starts.add(sent.start)
         if len(self._starts) <= NOTES:
-            self._note(batch_id, sent)
+            self._target.service.tracker().note_sent(batch_id, sent)
 
 
 class _Keyed(_Outgoing):
     """The messages of a task whose rows have keys, by which it adds their items first."""
 
-    def __init__(self, target: SendTarget, note: NoteSent, add: AddKeys) -> None:
-        super().__init__(target, note)
-        self._add = add
+    def __init__(self, target: SendTarget) -> None:
+        super().__init__(target)
         self._under_way: deque[tuple[str, int]] = deque()
 
     def entries(self, given: ArrowBatches) -> Iterator[tuple[str, Message]]:
         rows = list(zip(*(given.column(name).to_pylist() for name in (ORDINAL, BODY, KEY)), strict=True))
         for start in range(0, len(rows), MAX_KEYS):
             some = rows[start : start + MAX_KEYS]
-            keys = self._add([ItemKey(key, payload_digest(body)) for _, body, key in some])
+            keys = self._target.add_keys([ItemKey(key, payload_digest(body)) for _, body, key in some])
             wanted: list[tuple[int, str, int, str]] = []
             for one, (row, body, _) in zip(keys, some, strict=True):
                 if one.differs:

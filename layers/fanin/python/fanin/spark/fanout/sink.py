@@ -34,7 +34,7 @@ from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import runs
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
 from fanin.spark.fanout.bodies import BODY, MOST_BODY
-from fanin.spark.fanout.sending import NOTES, AddKeys, keys_adder, task_sender
+from fanin.spark.fanout.sending import NOTES, SendTarget
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.values import whole
 
@@ -103,8 +103,8 @@ class FaninDataSource(DataSource):
         service.require("dynamodb", "sqs")
         check_batch(service.ledger().status(batch_id).batch)
         workers = whole("workers", self.options.get("workers", "8"), 1)
-        name = uuid.uuid4().hex
-        return FaninWriter(service, batch_id, queue, column, workers, name, keys, fair=fair == "true")
+        to = SendTarget(queue, str(batch_id), service, workers, fair == "true")
+        return FaninWriter(to, column, uuid.uuid4().hex, keys)
 
     def _option(self, name: str) -> str:
         value = self.options.get(name)
@@ -138,33 +138,32 @@ class FaninWriter(DataSourceArrowWriter):
         name: of this write; another write that takes the same batch has another.
     """
 
-    service: Service
-    batch_id: int
-    queue: str
+    to: SendTarget
     body: str
-    workers: int
     name: str
     keys: str | None = None
-    fair: bool = False
+
+    @property
+    def batch_id(self) -> int:
+        return self.to.block.batch_id
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> SentBlocks:
         """Add and send the rows of one attempt of a task; it holds one block, and one is under way."""
         self._claim()
         sent = SentBlocks([])
-        sender = task_sender(self.service, self.queue, self.batch_id, self.workers, fair=self.fair)
         blocks = self._blocks if self.keys is None else self._keyed_blocks
-        for _, refused in sender.send(blocks(iterator, sent)):
+        for _, refused in self.to.sender().send(blocks(iterator, sent)):
             if refused:
                 item, why = next(iter(refused.items()))
-                raise SendFailed(f"{self.queue} refuses the message of item {item}: {why}", items=refused)
+                raise SendFailed(f"{self.to.queue} refuses the message of item {item}: {why}", items=refused)
         for start, stop in joined(sent.blocks)[:NOTES]:
-            self.service.tracker().note_sent(self.batch_id, SentItems(self.queue, start, stop))
+            self.to.service.tracker().note_sent(self.batch_id, SentItems(self.to.queue, start, stop))
         return sent
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Close the batch, fail the items of bad rows, and mark done those of attempts that do not count."""
         salt = self._claim().salt
-        tracker = self.service.tracker()
+        tracker = self.to.service.tracker()
         batch = tracker.close(self.batch_id)
         if batch.state.terminal and batch.state is not State.COMPLETE:
             raise BatchClosed(f"batch {self.batch_id} was {batch.state} while it was written to")
@@ -182,7 +181,7 @@ class FaninWriter(DataSourceArrowWriter):
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002
         """Cancel the batch, unless it belongs to another write."""
         self._claim()
-        self.service.tracker().cancel(self.batch_id)
+        self.to.service.tracker().cancel(self.batch_id)
 
     def _blocks(
         self, pages: Iterable[pa.RecordBatch], sent: SentBlocks
@@ -202,7 +201,6 @@ class FaninWriter(DataSourceArrowWriter):
     def _keyed_blocks(
         self, pages: Iterable[pa.RecordBatch], sent: SentBlocks
     ) -> Iterator[Iterable[tuple[str, Message]]]:
-        add = keys_adder(self.service, self.batch_id)
         for page in pages:
             bodies, keys = _bodies_of(page.column(self.body)), _texts_of(page.column(self.keys))
             good = [(key, body) for key, body in zip(keys, bodies, strict=True) if _is_key(key)]
@@ -211,13 +209,11 @@ class FaninWriter(DataSourceArrowWriter):
                 first = sent.blocks[-1][0]
                 sent.failed.append((first, first + bad, _NO_KEY))
             for start in range(0, len(good), MAX_KEYS):
-                yield self._keyed(good[start : start + MAX_KEYS], sent, add)
+                yield self._keyed(good[start : start + MAX_KEYS], sent)
 
-    def _keyed(
-        self, rows: Sequence[tuple[str, str | None]], sent: SentBlocks, add: AddKeys
-    ) -> list[tuple[str, Message]]:
+    def _keyed(self, rows: Sequence[tuple[str, str | None]], sent: SentBlocks) -> list[tuple[str, Message]]:
         """Add the keys of rows, and give the messages that are to be sent."""
-        items = add([ItemKey(key, payload_digest(body or "")) for key, body in rows])
+        items = self.to.add_keys([ItemKey(key, payload_digest(body or "")) for key, body in rows])
         if other := next((one for one in items if one.differs), None):
             raise InvalidRequest(
                 f"the key {shown(other.key)} has two messages in batch {self.batch_id}, and one key is one"
@@ -239,7 +235,7 @@ class FaninWriter(DataSourceArrowWriter):
         If an answer is lost and the addition is repeated, no attempt names the first items, and the commit
         marks them done like those of an attempt that died.
         """
-        group = self.service.ledger().add(self.batch_id, count)
+        group = self.to.service.ledger().add(self.batch_id, count)
         sent.blocks.append((ids.parse_prefix(group.prefix).first, group.upto))
         return list(group)
 
@@ -247,11 +243,11 @@ class FaninWriter(DataSourceArrowWriter):
         """Fail the items of rows without a message or a key; to do so again has no effect."""
         for start, stop, why in spans:
             prefix = ids.issue(self.batch_id, start, stop - start, salt).prefix
-            tracker.fail(Failure(f"{prefix}:{at}", why, source=self.queue) for at in range(stop - start))
+            tracker.fail(Failure(f"{prefix}:{at}", why, source=self.to.queue) for at in range(stop - start))
 
     def _claim(self) -> Batch:
         """Take the batch for this write, since its commit marks the items of everybody else done."""
-        ports = self.service.ledger().ports
+        ports = self.to.service.ledger().ports
         batch = ports.batches.read([self.batch_id])[self.batch_id]
         value: Mapping[str, Any] = {"write": self.name}
         record, _ = ports.records.put(
