@@ -118,12 +118,11 @@ class SentBlocks(WriterCommitMessage):
     """What an attempt has sent.
 
     Attributes:
-        blocks: first ordinal and size of the blocks that it added; of items that have keys, also of those
-            that others have added.
-        failed: ranges of ordinals whose rows have no message, or no key, and why.
+        spans: ordinals of the items that it added, and of those that have keys, that others have added.
+        failed: those whose rows have no message, or no key, and why.
     """
 
-    blocks: list[tuple[int, int]]
+    spans: list[tuple[int, int]]
     failed: list[tuple[int, int, str]] = field(default_factory=list)
 
     def without_body(self, ordinals: Iterable[int]) -> None:
@@ -156,7 +155,7 @@ class FaninWriter(DataSourceArrowWriter):
             if refused:
                 item, why = next(iter(refused.items()))
                 raise SendFailed(f"{self.to.queue} refuses the message of item {item}: {why}", items=refused)
-        for start, stop in joined(sent.blocks)[:NOTES]:
+        for start, stop in joined(sent.spans)[:NOTES]:
             self.to.service.tracker().note_sent(self.batch_id, SentItems(self.to.queue, start, stop))
         return sent
 
@@ -169,14 +168,11 @@ class FaninWriter(DataSourceArrowWriter):
             raise BatchClosed(f"batch {self.batch_id} was {batch.state} while it was written to")
         counting = [message for message in messages if isinstance(message, SentBlocks)]
         self._fail(tracker, [span for message in counting for span in message.failed], salt)
-        ours = [block for message in counting for block in message.blocks]
+        ours = [span for message in counting for span in message.spans]
         # Items of a batch with totals are marked one by one, and a call marks only so many.
         most = MAX_MARKS if batch.totals else ids.MAX_COUNT
-        others = [
-            ItemRange(ids.issue(self.batch_id, first, size, salt).prefix)
-            for first, size in gaps(ours, batch.items, most=most)
-        ]
-        tracker.ack(others)
+        others = gaps(ours, batch.items, most=most)
+        tracker.ack([ItemRange(self._prefix(start, stop, salt)) for start, stop in others])
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002
         """Cancel the batch, unless it belongs to another write."""
@@ -192,7 +188,7 @@ class FaninWriter(DataSourceArrowWriter):
                 texts = _bodies_of(column.slice(start, BLOCK))
                 items = self._added(len(texts), sent)
                 # Other attempts may count in place of this one: items without a message fail in the commit.
-                first = sent.blocks[-1][0]
+                first = sent.spans[-1][0]
                 sent.without_body(first + at for at, text in enumerate(texts) if text is None)
                 yield (
                     (item, Message(text)) for item, text in zip(items, texts, strict=True) if text is not None
@@ -206,8 +202,7 @@ class FaninWriter(DataSourceArrowWriter):
             good = [(key, body) for key, body in zip(keys, bodies, strict=True) if _is_key(key)]
             if bad := len(keys) - len(good):
                 self._added(bad, sent)
-                first = sent.blocks[-1][0]
-                sent.failed.append((first, first + bad, _NO_KEY))
+                sent.failed.append((*sent.spans[-1], _NO_KEY))
             for start in range(0, len(good), MAX_KEYS):
                 yield self._keyed(good[start : start + MAX_KEYS], sent)
 
@@ -221,7 +216,7 @@ class FaninWriter(DataSourceArrowWriter):
                 " evaluated, send them with fan_out, which evaluates them once"
             )
         ordinals = [ids.parse_item(one.item)[1] for one in items]
-        sent.blocks.extend((start, stop - start) for start, stop in runs(sorted(set(ordinals))))
+        sent.spans.extend(runs(sorted(set(ordinals))))
         sent.without_body({at for at, (_, body) in zip(ordinals, rows, strict=True) if body is None})
         return [
             (one.item, Message(body))
@@ -236,14 +231,18 @@ class FaninWriter(DataSourceArrowWriter):
         marks them done like those of an attempt that died.
         """
         group = self.to.service.ledger().add(self.batch_id, count)
-        sent.blocks.append((ids.parse_prefix(group.prefix).first, group.upto))
+        block = ids.parse_prefix(group.prefix)
+        sent.spans.append((block.first, block.stop))
         return list(group)
 
     def _fail(self, tracker: Tracker, spans: Iterable[tuple[int, int, str]], salt: bytes) -> None:
         """Fail the items of rows without a message or a key; to do so again has no effect."""
         for start, stop, why in spans:
-            prefix = ids.issue(self.batch_id, start, stop - start, salt).prefix
+            prefix = self._prefix(start, stop, salt)
             tracker.fail(Failure(f"{prefix}:{at}", why, source=self.to.queue) for at in range(stop - start))
+
+    def _prefix(self, start: int, stop: int, salt: bytes) -> str:
+        return ids.issue(self.batch_id, start, stop - start, salt).prefix
 
     def _claim(self) -> Batch:
         """Take the batch for this write, since its commit marks the items of everybody else done."""
@@ -284,25 +283,24 @@ def _is_key(text: str | None) -> TypeGuard[str]:
     return text is not None and 1 <= len(text.encode()) <= MAX_KEY
 
 
-def joined(blocks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Blocks, each a first ordinal and a size, as ascending ranges; those without a gap become one."""
+def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans of ordinals, ascending; those without a gap become one."""
     found: list[tuple[int, int]] = []
-    for first, size in sorted(blocks):
-        if found and found[-1][1] >= first:
-            found[-1] = found[-1][0], max(found[-1][1], first + size)
+    for start, stop in sorted(spans):
+        if found and found[-1][1] >= start:
+            found[-1] = found[-1][0], max(found[-1][1], stop)
         else:
-            found.append((first, first + size))
+            found.append((start, stop))
     return found
 
 
 def gaps(
-    blocks: Iterable[tuple[int, int]], items: int, *, most: int = ids.MAX_COUNT
+    spans: Iterable[tuple[int, int]], items: int, *, most: int = ids.MAX_COUNT
 ) -> Iterator[tuple[int, int]]:
-    """The items of a batch that are in none of some blocks, as blocks of at most so many."""
+    """The items of a batch that are in none of some spans, as spans of at most so many."""
     at = 0
-    for first, stop in [*joined(blocks), (items, items)]:
-        for start in range(at, first, most):
-            yield start, min(first - start, most)
+    for start, stop in [*joined(spans), (items, items)]:
+        yield from ((first, min(first + most, start)) for first in range(at, start, most))
         at = stop
 
 

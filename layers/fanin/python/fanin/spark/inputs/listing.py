@@ -7,6 +7,7 @@ which rows of them, count. Read as plain Parquet, deleted and replaced rows come
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -179,6 +180,8 @@ _LOCAL: Final = "file:"
 """Where threads gain nothing: to connect each to Java takes longer than to look at a folder."""
 _PAGE: Final = 1_000
 """Files that S3 lists by one call."""
+_ROOT: Final = re.compile("^([^/:]+:(?=/))?(//[^/]*)?")
+"""The scheme and the host of a URI."""
 
 
 class TableFolder(NamedTuple):
@@ -266,11 +269,7 @@ def _followed(path: str) -> str:
 
 def _upwards(folder: str) -> Iterator[str]:
     """A folder and those above it, up to the root of its file system."""
-    scheme, colon, path = folder.partition(":") if ":/" in folder else ("", "", folder)
-    prefix = scheme + colon
-    if path.startswith("//"):
-        host = path.split("/")[2]
-        prefix, path = f"{prefix}//{host}", path[2 + len(host) :]
+    path = _ROOT.sub("", folder)
     parts = path.split("/")
     for stop in range(len(parts), 0, -1):
-        yield prefix + "/".join(parts[:stop])
+        yield folder.removesuffix(path) + "/".join(parts[:stop])
