@@ -84,8 +84,7 @@ def what_to_do(files: Folder, *, taken: bool = False) -> str:
         if taken
         else ", or delete this one if its batch has ended."
     )
-    batch_id = noted_batch(files)
-    if batch_id is None:
+    if (batch_id := noted_batch(files)) is None:
         return do
     return (
         f"{do} Batch {batch_id} was opened from it: `fanin status {batch_id}` shows it, and"

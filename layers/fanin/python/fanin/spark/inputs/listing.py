@@ -136,8 +136,7 @@ def check_not_replaced(
     spark: SparkSession, path: str, files: Iterable[FoundFile], replaced: Mapping[str, str]
 ) -> None:
     """Refuse a dataset that has files in a folder that the job replaces."""
-    folders = {file.path.rpartition("/")[0] for file in files}
-    places = [canonical(folder) for folder in folders]
+    places = [canonical(folder) for folder in {file.path.rpartition("/")[0] for file in files}]
     for folder, argument in replaced.items():
         place = Folder(spark, folder).place
         if any(one.startswith(place) for one in places):

@@ -67,21 +67,17 @@ def root_cause(error: PySparkException | Py4JError) -> str:
 
 _KNOWN: Final = (
     (
-        re.compile(
-            r"Parent path is not a directory|Mkdirs failed|FileAlreadyExistsException|PATH_ALREADY_EXISTS"
-        ),
+        "Parent path is not a directory|Mkdirs failed|FileAlreadyExistsException|PATH_ALREADY_EXISTS",
         "something is in the way, or this job may not write there: {}; name another folder",
     ),
     (DENIED, "no permission: {}; give it to this job, or name another folder"),
-    (re.compile(r"PATH_NOT_FOUND"), "{}"),
+    ("PATH_NOT_FOUND", "{}"),
     (
-        re.compile(r"No FileSystem for scheme"),
+        "No FileSystem for scheme",
         "{}; name a folder of this machine, or run the job where Spark has one, as EMR has for s3://",
     ),
-    (re.compile(r"No space left on device"), "the disk is full: {}"),
+    ("No space left on device", "the disk is full: {}"),
 )
-
-
 _TRANSIENT: Final = re.compile(
     r"^(java\.net\.|javax\.net\.|com\.amazonaws\.|software\.amazon\.|org\.apache\.http\.|.*(Timeout|InterruptedIO))"
 )
@@ -92,7 +88,7 @@ def refused_storage(error: PySparkException | Py4JError) -> str | None:
     """What to do about a path that cannot be read or written, or a damaged file; None for other failures."""
     cause = root_cause(error)
     for pattern, told in _KNOWN:
-        if pattern.search(cause):
+        if re.search(pattern, cause):
             return told.format(cause)
     texts = causes(error)
     file = unread_file(texts)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.spark.runtime.arrow import Task, ddl
+from fanin.spark.runtime.arrow import Task, ddl, page
 
 ABSENT: Final = -1
 """Stands for a number that is not there: a column of pandas that has nulls would round the others."""
@@ -25,18 +25,15 @@ def looked_up(task: Task, keys: Any, found: Any, columns: Iterable[Column]) -> C
     """
     names, more = keys.names, found.names[len(keys.names) :]
 
-    def run(page: pd.DataFrame) -> pd.DataFrame:
-        asked = list(zip(*(page[name].tolist() for name in names), strict=True))
+    def run(given: pd.DataFrame) -> pd.DataFrame:
+        asked = list(zip(*(given[name].tolist() for name in names), strict=True))
         there = sorted({key for key in asked if None not in key and ABSENT not in key})
-        record = pa.RecordBatch.from_pylist(
-            [dict(zip(names, key, strict=True)) for key in there], schema=keys
-        )
-        rows = [row for some in task([record]) for row in some.to_pylist()] if there else []
+        rows = [row for some in task([page(keys, there)]) for row in some.to_pylist()] if there else []
         told = {tuple(row[name] for name in names): [row[name] for name in more] for row in rows}
         nothing = [None] * len(more)
         return pd.DataFrame([told.get(key, nothing) for key in asked], columns=more, dtype=object)
 
-    run.__annotations__ = {"page": pd.DataFrame, "return": pd.DataFrame}  # which Spark looks at
+    run.__annotations__ = {"given": pd.DataFrame, "return": pd.DataFrame}  # which Spark looks at
     kind = ddl(pa.schema([found.field(name) for name in more]))
     named = (column.alias(name) for column, name in zip(columns, names, strict=True))
     return F.pandas_udf(run, kind)(F.struct(*named))  # type: ignore[attr-defined, no-any-return]

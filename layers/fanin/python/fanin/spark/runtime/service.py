@@ -168,11 +168,9 @@ class Service:
             NotConfigured: the environment names no tables, which jobs read and write directly; or there is no
                 local stack, and the profile names it.
         """
-        variables = profiled(Settings.from_env().environment if environment is None else environment)
-        known = {*_NAMES, *(_KEYS if wants_local(variables) else ())}
-        named = {
-            name: value for name, value in variables.items() if name.startswith(_PREFIXES) or name in known
-        }
+        given = profiled(Settings.from_env().environment if environment is None else environment)
+        known = {*_NAMES, *(_KEYS if wants_local(given) else ())}
+        named = {name: value for name, value in given.items() if name.startswith(_PREFIXES) or name in known}
         named.pop(ENV_PROFILE, None)  # the file that it leads to is on this machine
         settings = Settings(named)
         try:
@@ -268,9 +266,7 @@ _SERVICES: Final = {"dynamodb": "DynamoDB", "scheduler": "EventBridge Scheduler"
 
 def require_reachable(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
     """Connect to all of them at once, and to what a proxy's setting names instead; send nothing."""
-    if not endpoints:
-        return
-    with ThreadPoolExecutor(len(endpoints)) as pool:
+    with ThreadPoolExecutor(len(endpoints) or 1) as pool:
         answers = pool.map(lambda url: _why_not(url, timeout), endpoints.values())
         failed = {name: why for name, why in zip(endpoints, answers, strict=True) if why}
     if failed:
