@@ -65,10 +65,6 @@ def of_rows(
     Returns:
         ``body``, the message, and ``key``, if rows have keys; or, where a row has none, the columns of
         rejects: ``value``, which is the row as it came, ``reason`` and ``detail``.
-
-    Raises:
-        InvalidRequest: there is no such column, two have the same name but for its case, keys are not text,
-            or JSON has no form for a column.
     """
     rows = readable(with_names(given, readable_columns(given)))
     text, line, wrong = F.col(TEXT), F.col(LINE), F.lit(None).cast("string")

@@ -63,10 +63,6 @@ class FanOutPlan(NamedTuple):
     progress: bool
 
 
-def _ignore(_batch: Batch) -> None:
-    """Nobody wants to know."""
-
-
 def fan_out(
     rows: DataFrame | Dataset | FailedRows,
     service: Service | None = None,
@@ -81,7 +77,7 @@ def fan_out(
     workers: int = 8,
     fair: bool = False,
     close: CloseWhen | str = CloseWhen.NOW,
-    opened: Callable[[Batch], object] = _ignore,
+    opened: Callable[[Batch], object] = lambda _: None,
     progress: bool = False,
     **batch: Any,
 ) -> FannedOut:

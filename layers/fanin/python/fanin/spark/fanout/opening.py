@@ -71,14 +71,8 @@ def open_batch(
 ) -> tuple[Batch, str | None]:
     """Open the batch and add an item for each row of the staging, or find it.
 
-    Args:
-        service: the stack.
-        request: for the batch; its metadata gets the entry ``STAGING``.
-        key: its idempotency key.
-        staging: its rows.
-        opened: called with the batch before items are added.
-        began: of failed rows that are sent again, whether messages of a batch may have been sent, by its id;
-            see ``open_retry``. None for a dataset.
+    The batch is told to ``opened`` before it has items. For failed rows that are sent again, ``began`` says
+    whether messages of a batch may have been sent; see ``open_retry``.
 
     Returns:
         The batch, and the prefix of its items; or its id alone, if rows have keys, which tasks add. None if

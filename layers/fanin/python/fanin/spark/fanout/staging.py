@@ -123,11 +123,6 @@ def stage(
         data: tells the data that is there now.
         then: called after the rows are written, and before they count as staged.
         notes: what the caller stores with the rows, as JSON.
-
-    Raises:
-        InvalidRequest: the folder has rows of another source or of other data, or its note is damaged; or a
-            column has a name that staging uses.
-        ServiceUnavailable: the file system lost rows, or the data changed while it was staged.
     """
     files = Folder(spark, folder)
     if (found := _read(files, source, data)) is not None:

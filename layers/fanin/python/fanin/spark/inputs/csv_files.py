@@ -41,8 +41,7 @@ class _Found(NamedTuple):
     """What was found in a file.
 
     Attributes:
-        header: its first line that is not blank, as bytes: those of two encodings may give the same text;
-            None if all lines are blank.
+        header: its first line that is not blank, as bytes: those of two encodings may give the same text.
         quotes: how many quotes the file has.
         broken: whether a line has an odd number of them, so that a value goes on in the next.
         undecoded: whether a line is not of the encoding.
@@ -73,8 +72,8 @@ def read_csv(
     folders: Sequence[str],
     base: str | None,
     whole: str | None,
-) -> DataFrame | None:
-    """Read CSV files: the columns of all, ``LINE`` and ``PROBLEM``; None if no file has a header."""
+) -> list[DataFrame]:
+    """Read CSV files: the columns of each header, ``LINE`` and ``PROBLEM``; nothing if none has a header."""
     groups: dict[_Group, list[str]] = defaultdict(list)
     looked = _inspect(spark, files, dialect, whole)
     multiline = [path for path in looked if dialect.multiline or dialect.wide or looked[path].broken]
@@ -90,12 +89,11 @@ def read_csv(
     if types is not None:
         _check_types(spark, types, list(headed.values()))
     folder = whole if len(groups) == 1 else None
-    frames = [
+    return [
         _read(spark, groups[group], dialect, group, names, types=types, base=base, whole=folder)
         for group, names in headed.items()
         if names
     ]
-    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames) if frames else None
 
 
 def _inspect(

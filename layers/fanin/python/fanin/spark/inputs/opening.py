@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
@@ -116,26 +117,24 @@ def open_input(
     root = path.rstrip("/") if literal != path else literal_root(path)
     base = Folder(spark, root).uri
     layouts = _by_layout(base, files)
-    footers = _footers(spark, files) if format_ is DatasetFormat.PARQUET else None
+    footers = _footers(spark, files) if format_ is DatasetFormat.PARQUET else _Footers(None, alike=False)
     whole = literal if list(layouts) == [()] else None
 
-    alike = footers is not None and footers.alike
-
-    def part(folders: Sequence[str], some: Sequence[FoundFile]) -> DataFrame | None:
+    def part(folders: Sequence[str], some: Sequence[FoundFile]) -> list[DataFrame]:
         under = base if folders else None
         if format_ is DatasetFormat.CSV:
             return read_csv(spark, some, given, types=types, folders=folders, base=under, whole=whole)
         if format_ is DatasetFormat.JSON:
-            return read_json(spark, [file.path for file in some], given, fields, whole)
-        return _read(spark, some, format_, under, whole, alike=alike)
+            return [read_json(spark, [file.path for file in some], given, fields, whole)]
+        return [_read(spark, some, format_, under, whole, alike=footers.alike)]
 
     parts = [_opened(path, partial(part, folders, some)) for folders, some in layouts.items()]
-    if headed := [part for part in parts if part is not None]:
-        rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), headed)
+    if frames := list(chain.from_iterable(parts)):
+        rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     else:
         names = [*fields, *([TEXT] if format_ is DatasetFormat.JSON else [])]
         rows = spark.createDataFrame([], types or ", ".join(f"`{name}` string" for name in names))
-    return Opened(readable(rows), format_, files, footers and footers.rows)
+    return Opened(readable(rows), format_, files, footers.rows)
 
 
 def fingerprint_of(spark: SparkSession, given: Dataset) -> dict[str, Any] | None:
@@ -239,15 +238,14 @@ DAMAGED: Final = "the file is damaged, or its writer is wrong: write it anew"
 class _Footers(NamedTuple):
     """How many rows the footers of all files promise; whether all have the same schema, also for Spark."""
 
-    rows: int
+    rows: int | None
     alike: bool
 
 
-def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> _Footers | None:
-    """Look at the footers of Parquet files; None if pyarrow has no credentials, or one is damaged."""
-    told = read_here(spark, [file.path for file in files], _footer)
-    if told is None:
-        return None
+def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> _Footers:
+    """Look at the footers of Parquet files, unless pyarrow has no credentials, or one is damaged."""
+    if (told := read_here(spark, [file.path for file in files], _footer)) is None:
+        return _Footers(None, alike=False)
     return _Footers(sum(rows for rows, _ in told), len({schema for _, schema in told}) == 1)
 
 

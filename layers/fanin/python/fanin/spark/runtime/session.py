@@ -208,15 +208,13 @@ def _on_interrupt(handler: Callable[[int, FrameType | None], object]) -> Iterato
             signal.signal(signal.SIGINT, before)
 
 
-@contextmanager
-def quiet_interrupt(spark: SparkSession) -> Iterator[None]:
+def quiet_interrupt(spark: SparkSession) -> AbstractContextManager[None]:
     """Let Ctrl-C raise ``KeyboardInterrupt`` in the block, and turn off all logging first.
 
     Logging stays off, and the next Ctrl-C ends the process at once, so only a process that is about to end
     may use this.
     """
-    with _on_interrupt(partial(_interrupt, spark)):
-        yield
+    return _on_interrupt(partial(_interrupt, spark))
 
 
 def _interrupt(spark: SparkSession, signum: int, frame: FrameType | None) -> None:
