@@ -37,10 +37,8 @@ _WRONG: Final = "_fanin_wrong"
 """Column that says which text of a row is not UTF-8."""
 _KEYS: Final = (StringType, IntegralType, DecimalType, FloatType, DoubleType, BooleanType)
 """Types of which a key of JSON is the text that everybody expects."""
-_ENVELOPE: Final = 256
-"""Bytes of a message besides its body: the item id, and the name and type of its attribute."""
-MOST_BODY: Final = REQUEST_BYTES - _ENVELOPE
-"""Most bytes of a body."""
+MOST_BODY: Final = REQUEST_BYTES - 256
+"""Most bytes of a body: the others are for the item id, and for the name and type of its attribute."""
 _TIMES: Final = {
     "ignoreNullFields": "false",
     "timeZone": "UTC",  # whatever that of the session is
@@ -118,7 +116,7 @@ def with_body(frame: DataFrame) -> DataFrame:
 
 def _judged(*, keyed: bool) -> tuple[Column, Column]:
     """The reason why a row has no message, and the same in words."""
-    body = F.col(BODY)
+    body, larger = F.col(BODY), f"over {MOST_BODY} bytes; store it elsewhere and send its key"
     judgements: Sequence[tuple[Column, Reason, Column | str]] = (
         (F.col(LINE).isNotNull(), Reason.MALFORMED, F.col(PROBLEM)),
         (body.isNull(), Reason.NULL, "the body is null"),
@@ -126,11 +124,7 @@ def _judged(*, keyed: bool) -> tuple[Column, Column]:
         (not_utf8(body), Reason.MALFORMED, "the body has bytes that are not UTF-8"),
         (body == "", Reason.MALFORMED, "the body is empty; queues do not take that"),
         (body.rlike(UNSENDABLE), Reason.MALFORMED, "the body has a character that no SQS message may carry"),
-        (
-            F.octet_length(body) > MOST_BODY,
-            Reason.TOO_LARGE,
-            f"the body is over {MOST_BODY} bytes; store it elsewhere and send its key",
-        ),
+        (F.octet_length(body) > MOST_BODY, Reason.TOO_LARGE, f"the body is {larger}"),
         *(_of_keys() if keyed else ()),
     )
     reason, detail = F.lit(None).cast("string"), F.lit(None).cast("string")
@@ -142,16 +136,12 @@ def _judged(*, keyed: bool) -> tuple[Column, Column]:
 
 def _of_keys() -> Sequence[tuple[Column, Reason, str]]:
     """What keys of items must be; see ``fanin.domain.ids.checked_key``."""
-    key = F.col(KEY)
+    key, longer = F.col(KEY), f"over {MAX_KEY} bytes in UTF-8; take a digest of what is longer"
     return (
         (key.isNull(), Reason.NULL, "the key is null"),
         (not_utf8(key), Reason.MALFORMED, "the key has bytes that are not UTF-8"),
         (key == "", Reason.MALFORMED, "the key is empty"),
-        (
-            F.octet_length(key) > MAX_KEY,
-            Reason.TOO_LARGE,
-            f"the key is over {MAX_KEY} bytes in UTF-8; take a digest of what is longer",
-        ),
+        (F.octet_length(key) > MAX_KEY, Reason.TOO_LARGE, f"the key is {longer}"),
     )
 
 

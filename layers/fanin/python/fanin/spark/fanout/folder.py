@@ -15,8 +15,6 @@ from fanin.errors import GONE, InvalidRequest
 from fanin.spark.runtime.files import Folder
 
 _NOTE: Final = "batch.json"
-_RETRY: Final = "retry_of"
-"""What only the source of failed rows has."""
 
 
 def note_batch(files: Folder, batch: Batch, key: str) -> None:
@@ -73,7 +71,7 @@ def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -
         for name in {**was, **now}
         if was.get(name) != now.get(name)
     )
-    do = what_to_do(files, taken=_RETRY in was)
+    do = what_to_do(files, taken="retry_of" in was)
     return InvalidRequest(f"{files.path} holds the staging of another input: {told}. {do}")
 
 

@@ -134,10 +134,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 
-_NO_ACCESS: Final = "or you do not have access"
-"""What SQS may answer to a role without the permission, as to one that asks for a queue that is not there."""
-
-
 def check_url(queue: str) -> str:
     """The text, if it is the URL of a queue."""
     with suppress(ValueError):  # a bracket that is not closed
@@ -161,7 +157,7 @@ def check_queue(sqs: SQSClient, queue: str) -> None:
         with queue_errors(queue):
             sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
     except (AccessDenied, InvalidRequest, NotConfigured) as error:
-        if not isinstance(error, AccessDenied) and _NO_ACCESS not in str(error):
+        if not isinstance(error, AccessDenied) and "or you do not have access" not in str(error):
             raise type(error)(f"{error}. This run has staged and sent nothing") from error
         sys.stderr.write(
             f"this job may not look at {queue} (sqs:GetQueueAttributes), so a missing queue shows only"

@@ -190,9 +190,8 @@ class FaninWriter(DataSourceArrowWriter):
                 # Other attempts may count in place of this one: items without a message fail in the commit.
                 first = sent.spans[-1][0]
                 sent.without_body(first + at for at, text in enumerate(texts) if text is None)
-                yield (
-                    (item, Message(text)) for item, text in zip(items, texts, strict=True) if text is not None
-                )
+                rows = zip(items, texts, strict=True)
+                yield ((item, Message(text)) for item, text in rows if text is not None)
 
     def _keyed_blocks(
         self, pages: Iterable[pa.RecordBatch], sent: SentBlocks
@@ -246,12 +245,10 @@ class FaninWriter(DataSourceArrowWriter):
 
     def _claim(self) -> Batch:
         """Take the batch for this write, since its commit marks the items of everybody else done."""
-        ports = self.to.service.ledger().ports
+        ports, key = self.to.service.ledger().ports, str(self.batch_id)
         batch = ports.batches.read([self.batch_id])[self.batch_id]
         value: Mapping[str, Any] = {"write": self.name}
-        record, _ = ports.records.put(
-            str(self.batch_id), _CLAIM, value, expires_at=batch.expires_at, if_version=0
-        )
+        record, _ = ports.records.put(key, _CLAIM, value, expires_at=batch.expires_at, if_version=0)
         if record is None or record.value != value:
             raise InvalidRequest(
                 f"batch {self.batch_id} belongs to another write; open a batch for each write"

@@ -90,9 +90,8 @@ class Staging:
         # A constant, which Spark reads once; a small DataFrame to join would cost two jobs.
         first = F.get(F.from_json(F.lit(json.dumps(firsts)), "array<bigint>"), F.col(PART))
         staged = read_dataset(spark, f"{self.folder}/{self.attempt}", _with_places(self.schema))
-        return staged.where(first.isNotNull()).select(
-            (first + F.col(PLACE)).alias(ORDINAL), *self.schema.names
-        )
+        ordinal = (first + F.col(PLACE)).alias(ORDINAL)
+        return staged.where(first.isNotNull()).select(ordinal, *self.schema.names)
 
 
 def left_out_name(attempt: str) -> str:

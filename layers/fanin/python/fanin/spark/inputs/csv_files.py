@@ -281,10 +281,8 @@ def _read(
     schema = StructType(read).add(LINE, "string")
     rows = load(spark.read.format("csv").options(**options).schema(schema), whole, paths)
     names = [name for name in rows.columns if name != LINE]
-    texts = [field.name for field in read if isinstance(field.dataType, StringType)]
-    foreign = any_true(
-        F.contains(F.col(quoted(name)), F.lit(UNKNOWN)) for name in (texts if group.undecoded else ())
-    )
+    texts = [field.name for field in read if group.undecoded and isinstance(field.dataType, StringType)]
+    foreign = any_true(F.contains(F.col(quoted(name)), F.lit(UNKNOWN)) for name in texts)
     row = F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), {"ignoreNullFields": "false"})
     line = F.col(LINE)
     if types is not None:
@@ -295,12 +293,11 @@ def _read(
         wrong = reduce(F.coalesce, (_wrong(name, number) for name, number in numbers.items()))
         written = _written([field.name for field in fields], dialect)
         line, problem = F.coalesce(line, F.when(wrong.isNotNull(), written)), F.coalesce(problem, wrong)
+    encoding = f"it has U+FFFD, or bytes that are not {dialect.encoding}; name its encoding"
     return rows.select(
         *(numbers.get(name, F.col(quoted(name))).alias(name) for name in names),
         F.when(foreign & F.col(LINE).isNull(), row).otherwise(line).alias(LINE),
-        F.when(foreign, F.lit(f"it has U+FFFD, or bytes that are not {dialect.encoding}; name its encoding"))
-        .otherwise(problem)
-        .alias(PROBLEM),
+        F.when(foreign, F.lit(encoding)).otherwise(problem).alias(PROBLEM),
     )
 
 

@@ -65,10 +65,6 @@ _SCHEMES: Final = tuple(f"{scheme}://" for scheme in S3)
 BUCKETS: Final = (*S3, "gs")
 """Schemes of stores of objects, where a path names a bucket, and a file is there when it is closed."""
 _AMAZON: Final = "amazonaws.com"
-_ELSEWHERE: Final = "configured region is"
-"""What pyarrow says of a bucket in another region than it was told."""
-_CENTRAL: Final = f"s3.{_AMAZON}"
-"""The endpoint of all regions, which does not say where a bucket is."""
 
 
 def file_system(path: str, spark: SparkSession | None = None) -> tuple[Any, str]:
@@ -149,7 +145,8 @@ def s3_options(bucket: str, conf: Conf, environment: Mapping[str, str]) -> dict[
     if endpoint and "://" not in endpoint:
         plain = (setting("connection.ssl.enabled") or "true").lower() == "false"
         endpoint = f"{'http' if plain else 'https'}://{endpoint}"
-    if not endpoint or endpoint.partition("://")[2].rstrip("/") == _CENTRAL:
+    # The endpoint of all regions does not say where a bucket is.
+    if not endpoint or endpoint.partition("://")[2].rstrip("/") == f"s3.{_AMAZON}":
         endpoint = None
         if environment.get(IGNORE_ENDPOINTS, "").lower() != "true":
             endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
@@ -181,7 +178,7 @@ def _looked_for(place: str, options: Mapping[str, Any], environment: Mapping[str
     try:
         system.get_file_info(place)
     except OSError as error:
-        if _ELSEWHERE in str(error):
+        if "configured region is" in str(error):  # and that of the bucket is another
             with suppress(OSError):
                 return pafs.S3FileSystem(**options, region=pafs.resolve_s3_region(bucket))
             raise

@@ -62,7 +62,7 @@ def rejects_folder(named: str | None, folder: str) -> str:
 
 def check_rejects_folder(spark: SparkSession, folder: str) -> bool:
     """Refuse a folder that holds something other than rejects; as ``check_replaceable``."""
-    return check_replaceable(spark, folder, ours=lambda footer: footer.columns == SCHEMA.names)
+    return check_replaceable(spark, folder, columns=SCHEMA.names)
 
 
 def write_rejects(

@@ -247,9 +247,8 @@ def _connected(service: Service) -> tuple[Tracker, LedgerService, Meter]:
 
 
 # Without a VPC, EMR Serverless lets jobs reach a few services only, and SQS is not among them. A request to
-# another one gets no answer, which botocore takes minutes to give up, in each task. So jobs look first.
-TIMEOUT: Final = 4.0
-"""Seconds for one connection, in which a lost packet is sent again twice."""
+# another one gets no answer, which botocore takes minutes to give up, in each task. So jobs look first, for
+# four seconds, in which a lost packet is sent again twice.
 _LOCAL_ADVICE: Final = (
     "Is the local stack up? `fanin local status` tells, `fanin local up` starts it. A stack that was"
     ' started again may have other addresses: run `eval "$(fanin local env)"` again, or set'
@@ -264,7 +263,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 _SERVICES: Final = {"dynamodb": "DynamoDB", "scheduler": "EventBridge Scheduler", "sqs": "SQS"}
 
 
-def require_reachable(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
+def require_reachable(endpoints: Mapping[str, str], *, timeout: float = 4.0) -> None:
     """Connect to all of them at once, and to what a proxy's setting names instead; send nothing."""
     with ThreadPoolExecutor(len(endpoints) or 1) as pool:
         answers = pool.map(lambda url: _why_not(url, timeout), endpoints.values())

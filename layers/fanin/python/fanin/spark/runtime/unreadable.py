@@ -33,13 +33,9 @@ def marked(line: str | Column = LINE) -> Column:
 def unmarked(rejects: DataFrame) -> DataFrame:
     """Rejects with their values as they came, as UTF-8; where one was marked, ``detail`` says so."""
     unreadable = F.contains("value", F.lit(MARK))
-    value = F.replace(F.col("value"), F.lit(MARK), F.lit(""))
-    return rejects.withColumns(
-        {
-            "value": decoded(F.when(unreadable, value).otherwise(F.col("value"))),
-            "detail": F.when(unreadable, F.lit(UNREADABLE)).otherwise(decoded(F.col("detail"))),
-        }
-    )
+    value = decoded(F.replace(F.col("value"), F.lit(MARK), F.lit("")))
+    detail = F.when(unreadable, F.lit(UNREADABLE)).otherwise(decoded(F.col("detail")))
+    return rejects.withColumns({"value": value, "detail": detail})
 
 
 def unmarked_text(value: str | None, detail: str | None) -> tuple[str | None, str | None]:
