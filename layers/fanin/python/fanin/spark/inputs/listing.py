@@ -129,7 +129,7 @@ def as_literal(spark: SparkSession, path: str) -> str:
     """The path as Spark takes it; escaped if something has this very name, and no pattern is meant."""
     if not is_pattern(path):
         return path
-    return escaped(path) if Folder(spark, path).there() else path
+    return escaped(path) if Folder(spark, path, only_read=True).there() else path
 
 
 def check_not_replaced(
@@ -150,7 +150,7 @@ def check_outside(
     spark: SparkSession, path: str, files: Sequence[FoundFile], replaced: Mapping[str, str]
 ) -> None:
     """Refuse a folder of the job in the dataset, of which it would become a part."""
-    whole = Folder(spark, path)
+    whole = Folder(spark, path, only_read=True)
     if is_pattern(path) or [file.path for file in files] == [whole.uri]:
         return
     root = whole.place

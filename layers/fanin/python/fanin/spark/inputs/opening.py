@@ -115,7 +115,7 @@ def open_input(
     literal = as_literal(spark, path)
     # The folder whose subfolders may be columns, such as ``day=1``, or the only file.
     root = path.rstrip("/") if literal != path else literal_root(path)
-    base = Folder(spark, root).uri
+    base = Folder(spark, root, only_read=True).uri
     layouts = _by_layout(base, files)
     footers = _footers(spark, files) if format_ is DatasetFormat.PARQUET else _Footers(None, alike=False)
     whole = literal if list(layouts) == [()] else None

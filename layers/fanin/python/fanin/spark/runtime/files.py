@@ -31,14 +31,15 @@ UNANSWERED: Final = re.compile("UnsupportedOperationException|UC volume")
 
 
 class Folder:
-    """A folder of small files and of datasets."""
+    """A folder of small files and of datasets; one that is only read keeps the checksums of its system."""
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
+    def __init__(self, spark: SparkSession, path: str, *, only_read: bool = False) -> None:
         self.path = path.rstrip("/") or "/"
         context: Any = spark.sparkContext
         self._jvm = context._jvm  # noqa: SLF001  Python has no other way to Hadoop's file systems
         self._system = self._file("").getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
-        self._system.setWriteChecksum(False)
+        if not only_read:
+            self._system.setWriteChecksum(False)
         self._scheme = str(self._system.getUri().getScheme())
 
     def at(self, name: str) -> str:
