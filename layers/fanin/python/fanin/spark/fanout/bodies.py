@@ -25,7 +25,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import check_key_type
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.json_lines import TEXT
-from fanin.spark.inputs.names import find_name, quoted, with_names
+from fanin.spark.inputs.names import folded, quoted, with_names
 from fanin.spark.inputs.opening import readable
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, not_utf8, readable_columns, undecoded
@@ -91,8 +91,8 @@ def of_rows(
 
 def _text(rows: DataFrame, wanted: str, check: Callable[[str, DataType], object] | None = None) -> Column:
     """The column of that name as text; null if the rows have no columns at all."""
-    names = readable_columns(rows)
-    name = find_name(rows.sparkSession, names, wanted)
+    names, spark = readable_columns(rows), rows.sparkSession
+    name = next((one for one in names if folded(spark, one) == folded(spark, wanted)), None)
     if name is None:
         if names:
             raise InvalidRequest(f"there is no column {wanted!r}; there are {', '.join(names)}")

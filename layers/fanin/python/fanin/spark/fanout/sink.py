@@ -269,11 +269,10 @@ def _texts_of(column: Any) -> list[str | None]:
 
 def _bodies_of(column: Any) -> list[str | None]:
     """The messages of a column; None for what no queue takes."""
-    return [text if text and _is_body(text) else None for text in _texts_of(column)]
-
-
-def _is_body(text: str) -> bool:
-    return len(text.encode()) <= MOST_BODY and not re.search(UNSENDABLE, text)
+    return [
+        text if text and len(text.encode()) <= MOST_BODY and not re.search(UNSENDABLE, text) else None
+        for text in _texts_of(column)
+    ]
 
 
 def _is_key(text: str | None) -> TypeGuard[str]:

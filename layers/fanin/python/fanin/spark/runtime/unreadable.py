@@ -25,9 +25,9 @@ WRONG_COLUMNS: Final = (
 )
 
 
-def marked(line: str | Column = LINE) -> Column:
+def marked() -> Column:
     """The text of what cannot be read, so that nobody takes it for a value; null where a row can be read."""
-    return F.concat(F.col(line) if isinstance(line, str) else line, F.lit(MARK))
+    return F.concat(LINE, F.lit(MARK))
 
 
 def unmarked(rejects: DataFrame) -> DataFrame:
