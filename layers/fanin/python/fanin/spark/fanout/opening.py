@@ -19,6 +19,9 @@ from fanin.errors import GONE, AccessDenied, BatchClosed, IdempotencyKeyReused, 
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.runtime.service import Service
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
 STAGING: Final = "staging"
 """The entry in the metadata of a fan-out's batch that names its staging."""
 ADD_KEY: Final = "fan-out"
@@ -128,10 +131,6 @@ def first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
             " dataset out again, in another folder"
         ) from None
     return ids.parse_prefix(group.prefix).first
-
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 
 def check_url(queue: str) -> str:

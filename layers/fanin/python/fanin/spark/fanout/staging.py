@@ -162,8 +162,7 @@ def find_staging(spark: SparkSession, folder: str, source: Mapping[str, Any] | N
 
 
 def _read(files: Folder, source: Mapping[str, Any] | None, data: Callable[[], Data]) -> Staging | None:
-    text = files.read(_NOTE)
-    if text is None:
+    if (text := files.read(_NOTE)) is None:
         return None
     try:
         note = json.loads(text)

@@ -43,9 +43,7 @@ _WINDOW: Final = 1.0
 """Seconds in which any number of refusals cuts the rate once."""
 
 _UNITS: Final[Mapping[str, Callable[[bytes], int]]] = {
-    "UpdateItem": lambda _: 1,
-    "PutItem": lambda _: 1,
-    "DeleteItem": lambda _: 1,
+    **dict.fromkeys(("UpdateItem", "PutItem", "DeleteItem"), lambda _: 1),
     "BatchWriteItem": lambda body: body.count(b'"PutRequest"') + body.count(b'"DeleteRequest"'),
     "TransactWriteItems": lambda body: 2 * body.count(b'"TableName"'),
 }
