@@ -92,7 +92,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(driver, "send", never)
     monkeypatch.setattr(summary, "write_rejects", lambda *_: {})
-    monkeypatch.setattr(summary, "_totals", lambda *_: ({"sent": 7, "requests": 1}, 0))
+    monkeypatch.setattr(summary, "_totals", lambda *_: (7, 1, 0))
 
 
 def completed_by_its_deadline(stack: MemoryStack, request: OpenBatch) -> Batch:

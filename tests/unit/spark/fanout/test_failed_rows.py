@@ -22,7 +22,7 @@ from fanin.spark.fanout.failed_rows import (
     take_task,
 )
 from fanin.spark.fanout.opening import STAGING
-from fanin.spark.fanout.staging import Made, Staging
+from fanin.spark.fanout.staging import Staging
 from tests.unit.spark.conftest import MemoryStack
 
 
@@ -98,10 +98,9 @@ class Stagings:
         if folder not in self.there:
             make()
             self.meanwhile.get(folder, lambda: None)()
-            more["then"](Made("rows-new", 2, 0))
-            self.there[folder] = Staging(
-                folder, "rows-new", StructType(), {0: 2}, notes=more.get("notes") or {}
-            )
+            made = Staging(folder, "rows-new", StructType(), {0: 2}, notes=more.get("notes") or {})
+            more["then"](made)
+            self.there[folder] = made
         return self.there[folder]
 
 

@@ -24,7 +24,7 @@ def test_gaps_are_what_the_blocks_leave_out(parts, random):
     ours, others, at = [], set[int](), 0
     for mine, size in parts:
         if mine:
-            ours.append((at, size))
+            ours.append((at, at + size))
         else:
             others |= set(range(at, at + size))
         at += size
@@ -32,24 +32,24 @@ def test_gaps_are_what_the_blocks_leave_out(parts, random):
     # When the rest is asked for
     found = list(sink.gaps(ours, at))
     # Then it is every ordinal that is not ours, once, in as few blocks as there are
-    ordinals = [n for first, size in found for n in range(first, first + size)]
+    ordinals = [n for start, stop in found for n in range(start, stop)]
     assert ordinals == sorted(others)
-    assert all(size > 0 for _, size in found)
+    assert all(start < stop for start, stop in found)
     assert len(found) == sum(n - 1 not in others for n in others)
 
 
 def test_blocks_that_follow_each_other_are_noted_together():
-    assert sink.joined([(10, 5), (0, 5), (5, 5), (20, 2)]) == [(0, 15), (20, 22)]
-    assert sink.joined([(0, 5), (3, 4), (4, 1)]) == [(0, 7)]
+    assert sink.joined([(10, 15), (0, 5), (5, 10), (20, 22)]) == [(0, 15), (20, 22)]
+    assert sink.joined([(0, 5), (3, 7), (4, 5)]) == [(0, 7)]
     assert sink.joined([]) == []
 
 
 def test_a_gap_larger_than_a_group_can_be_is_divided():
-    assert list(sink.gaps([(0, 5)], MAX_COUNT + 10)) == [(5, MAX_COUNT), (MAX_COUNT + 5, 5)]
+    assert list(sink.gaps([(0, 5)], MAX_COUNT + 10)) == [(5, MAX_COUNT + 5), (MAX_COUNT + 5, MAX_COUNT + 10)]
 
 
 def test_a_gap_is_divided_as_the_calls_need_it():
-    assert list(sink.gaps([(2, 1)], 8, most=3)) == [(0, 2), (3, 3), (6, 2)]
+    assert list(sink.gaps([(2, 3)], 8, most=3)) == [(0, 2), (3, 6), (6, 8)]
 
 
 def page(*bodies: str | None) -> pa.RecordBatch:
@@ -189,7 +189,7 @@ class TestWriting:
         batch = opened(stack)
         sent = writer(stack, batch).write(iter([page("a", "b", "c"), page("d")]))
 
-        assert sent.blocks == [(0, 2), (2, 1), (3, 1)]
+        assert sent.spans == [(0, 2), (2, 3), (3, 4)]
         assert sorted(stack.sqs.sent.values()) == ["a", "b", "c", "d"]
         assert stack.tracker().status(batch).batch.items == 4
 

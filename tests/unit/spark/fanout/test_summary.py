@@ -78,9 +78,7 @@ def test_messages_that_the_queue_refused_were_not_sent(stack, monkeypatch):
     files: Any = MagicMock(path="/again", finished=lambda _: False)
     files.read.return_value = '{"results": "sent-1"}'
     for refused in (0, 1):
-        monkeypatch.setattr(
-            summary, "_totals", lambda *_, count=refused: ({"sent": 3 - count, "requests": 1}, count)
-        )
+        monkeypatch.setattr(summary, "_totals", lambda *_, count=refused: (3 - count, 1, count))
         monkeypatch.setattr(summary, "write_rejects", lambda *_, count=refused: {"unsent": count})
         # When it is summarized
         found = summary.summarize(spark, files, batch, staging, "/again/rejects")

@@ -94,4 +94,4 @@ def test_what_is_not_a_dataset_is_refused(given, why):
 def test_only_a_line_that_json_takes_for_blank_is_no_row(line, rows):
     found = list(objects(line.encode(), "utf-8", {"item": 0}, whole=False, exact=True))
     assert len(found) == rows
-    assert all("not an object of JSON" in str(one.problem) for one in found)
+    assert all("not an object of JSON" in str(problem) for *_, problem in found)

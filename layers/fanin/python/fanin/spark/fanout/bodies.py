@@ -1,6 +1,6 @@
 """Reads a dataset as the bodies of messages, and finds the rows that cannot be one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -25,7 +25,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import check_key_type
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.json_lines import TEXT
-from fanin.spark.inputs.names import find_name, quoted, with_names
+from fanin.spark.inputs.names import folded, quoted, with_names
 from fanin.spark.inputs.opening import readable
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, not_utf8, readable_columns, undecoded
@@ -37,10 +37,8 @@ _WRONG: Final = "_fanin_wrong"
 """Column that says which text of a row is not UTF-8."""
 _KEYS: Final = (StringType, IntegralType, DecimalType, FloatType, DoubleType, BooleanType)
 """Types of which a key of JSON is the text that everybody expects."""
-_ENVELOPE: Final = 256
-"""Bytes of a message besides its body: the item id, and the name and type of its attribute."""
-MOST_BODY: Final = REQUEST_BYTES - _ENVELOPE
-"""Most bytes of a body."""
+MOST_BODY: Final = REQUEST_BYTES - 256
+"""Most bytes of a body: the others are for the item id, and for the name and type of its attribute."""
 _TIMES: Final = {
     "ignoreNullFields": "false",
     "timeZone": "UTC",  # whatever that of the session is
@@ -65,10 +63,6 @@ def of_rows(
     Returns:
         ``body``, the message, and ``key``, if rows have keys; or, where a row has none, the columns of
         rejects: ``value``, which is the row as it came, ``reason`` and ``detail``.
-
-    Raises:
-        InvalidRequest: there is no such column, two have the same name but for its case, keys are not text,
-            or JSON has no form for a column.
     """
     rows = readable(with_names(given, readable_columns(given)))
     text, line, wrong = F.col(TEXT), F.col(LINE), F.lit(None).cast("string")
@@ -82,11 +76,11 @@ def of_rows(
             # Lines of CSV were decoded, and are judged by their own encoding.
             wrong = wrong if format_ is DatasetFormat.CSV else _undecoded(rows, names)
         else:
-            message = _body(rows, body)
+            message = _text(rows, body)
         kinds = rows.schema
         shown = [name for name in names if _key_without_text(kinds[name].dataType) is None]
         value = F.coalesce(line, _object(rows, shown))
-    key = [] if keys is None else [_key(rows, keys).alias(KEY)]
+    key = [] if keys is None else [_text(rows, keys, check_key_type).alias(KEY)]
     told = rows.select(message.alias(BODY), *key, value.alias("value"), wrong.alias(_WRONG), LINE, PROBLEM)
     made = told.columns[: 1 + len(key)]
     judged = told.select(*made, "value", *_judged(keyed=keys is not None))
@@ -95,25 +89,16 @@ def of_rows(
     return judged.select(*kept, F.when(~good, F.col("value")).alias("value"), "reason", "detail")
 
 
-def _body(rows: DataFrame, body: str) -> Column:
-    name = _find(rows, body)
-    return (F.lit(None) if name is None else F.col(quoted(name))).cast("string")
-
-
-def _find(rows: DataFrame, wanted: str) -> str | None:
-    """The column of that name; None if the rows have no columns at all."""
-    names = readable_columns(rows)
-    name = find_name(rows.sparkSession, names, wanted)
-    if name is None and names:
-        raise InvalidRequest(f"there is no column {wanted!r}; there are {', '.join(names)}")
-    return name
-
-
-def _key(rows: DataFrame, keys: str) -> Column:
-    name = _find(rows, keys)
+def _text(rows: DataFrame, wanted: str, check: Callable[[str, DataType], object] | None = None) -> Column:
+    """The column of that name as text; null if the rows have no columns at all."""
+    names, spark = readable_columns(rows), rows.sparkSession
+    name = next((one for one in names if folded(spark, one) == folded(spark, wanted)), None)
     if name is None:
+        if names:
+            raise InvalidRequest(f"there is no column {wanted!r}; there are {', '.join(names)}")
         return F.lit(None).cast("string")
-    check_key_type(name, rows.schema[name].dataType)
+    if check:
+        check(name, rows.schema[name].dataType)
     return F.col(quoted(name)).cast("string")
 
 
@@ -131,7 +116,7 @@ def with_body(frame: DataFrame) -> DataFrame:
 
 def _judged(*, keyed: bool) -> tuple[Column, Column]:
     """The reason why a row has no message, and the same in words."""
-    body = F.col(BODY)
+    body, larger = F.col(BODY), f"over {MOST_BODY} bytes; store it elsewhere and send its key"
     judgements: Sequence[tuple[Column, Reason, Column | str]] = (
         (F.col(LINE).isNotNull(), Reason.MALFORMED, F.col(PROBLEM)),
         (body.isNull(), Reason.NULL, "the body is null"),
@@ -139,11 +124,7 @@ def _judged(*, keyed: bool) -> tuple[Column, Column]:
         (not_utf8(body), Reason.MALFORMED, "the body has bytes that are not UTF-8"),
         (body == "", Reason.MALFORMED, "the body is empty; queues do not take that"),
         (body.rlike(UNSENDABLE), Reason.MALFORMED, "the body has a character that no SQS message may carry"),
-        (
-            F.octet_length(body) > MOST_BODY,
-            Reason.TOO_LARGE,
-            f"the body is over {MOST_BODY} bytes; store it elsewhere and send its key",
-        ),
+        (F.octet_length(body) > MOST_BODY, Reason.TOO_LARGE, f"the body is {larger}"),
         *(_of_keys() if keyed else ()),
     )
     reason, detail = F.lit(None).cast("string"), F.lit(None).cast("string")
@@ -155,25 +136,17 @@ def _judged(*, keyed: bool) -> tuple[Column, Column]:
 
 def _of_keys() -> Sequence[tuple[Column, Reason, str]]:
     """What keys of items must be; see ``fanin.domain.ids.checked_key``."""
-    key = F.col(KEY)
+    key, longer = F.col(KEY), f"over {MAX_KEY} bytes in UTF-8; take a digest of what is longer"
     return (
         (key.isNull(), Reason.NULL, "the key is null"),
         (not_utf8(key), Reason.MALFORMED, "the key has bytes that are not UTF-8"),
         (key == "", Reason.MALFORMED, "the key is empty"),
-        (
-            F.octet_length(key) > MAX_KEY,
-            Reason.TOO_LARGE,
-            f"the key is over {MAX_KEY} bytes in UTF-8; take a digest of what is longer",
-        ),
+        (F.octet_length(key) > MAX_KEY, Reason.TOO_LARGE, f"the key is {longer}"),
     )
 
 
 def _object(rows: DataFrame, names: Sequence[str]) -> Column:
-    """A row as a JSON object.
-
-    Raises:
-        InvalidRequest: a column has a map whose keys JSON has no form for.
-    """
+    """A row as a JSON object."""
     if not names:
         return F.lit(None).cast("string")
     for name in names:

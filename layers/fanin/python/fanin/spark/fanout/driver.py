@@ -11,7 +11,6 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, Final, NamedTuple
 
-from pyspark import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 
 from fanin.client.conversions import member
@@ -22,7 +21,7 @@ from fanin.spark.fanout.failed_rows import FailedRows, retrying, take_failed_row
 from fanin.spark.fanout.folder import SentMessages, check_key, note_batch
 from fanin.spark.fanout.opening import check_queue, check_url, default_key, open_batch, request_of
 from fanin.spark.fanout.sending import SendTarget, send, sent_before
-from fanin.spark.fanout.staging import Data, Made, Staging, find_staging, left_out_name, stage
+from fanin.spark.fanout.staging import Data, Staging, find_staging, left_out_name, stage
 from fanin.spark.fanout.summary import FannedOut, summarize, write_rejects
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.listing import check_not_replaced, files_of, fingerprint
@@ -64,10 +63,6 @@ class FanOutPlan(NamedTuple):
     progress: bool
 
 
-def _ignore(_batch: Batch) -> None:
-    """Nobody wants to know."""
-
-
 def fan_out(
     rows: DataFrame | Dataset | FailedRows,
     service: Service | None = None,
@@ -82,7 +77,7 @@ def fan_out(
     workers: int = 8,
     fair: bool = False,
     close: CloseWhen | str = CloseWhen.NOW,
-    opened: Callable[[Batch], object] = _ignore,
+    opened: Callable[[Batch], object] = lambda _: None,
     progress: bool = False,
     **batch: Any,
 ) -> FannedOut:
@@ -196,35 +191,27 @@ def _send(spark: SparkSession, service: Service, plan: FanOutPlan, staging: Stag
         plan.opened(batch)
         note_batch(files, batch, key)
 
-    def began(batch_id: int) -> bool:
-        return SentMessages(files, batch_id).began()
-
-    batch, group = open_batch(service, plan.request, key, staging, opened, began=began if retry else None)
+    began = (lambda batch_id: SentMessages(files, batch_id).began()) if retry else None
+    batch, group = open_batch(service, plan.request, key, staging, opened, began=began)
     messages = SentMessages(files, batch.batch_id)
     if group is not None and messages.results() is None:
-        before = sent_before(service, plan.queue, group) if messages.began() else []
+        target = SendTarget(plan.queue, group, service, plan.workers, plan.fair)
+        before = sent_before(target) if messages.began() else []
         messages.begin()
         batch = service.ledger().refresh([batch.batch_id])[batch.batch_id]
         if batch.state is State.OPEN:
-            results = messages.new()
-            target = SendTarget(plan.queue, group, service, plan.workers, plan.fair, sent=before)
-            _send_messages(spark, staging, target, files.at(results), progress=plan.progress)
+            results, count = messages.new(), spark.sparkContext.accumulator(0)
+            told = (
+                JobProgress("messages", staging.rows, lambda: count.value) if plan.progress else nullcontext()
+            )
+            # Tasks say how far they are when they end, so of a small staging each reads a single file.
+            with one_task_for_each_file(spark) if staging.small else nullcontext(), told:
+                sending = send(staging.read(spark), replace(target, count=count, sent=before))
+                sending.write.parquet(files.at(results))
             messages.finish(results)
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id, when=plan.close)
     return summarize(spark, files, batch, staging, plan.left_out)
-
-
-def _send_messages(
-    spark: SparkSession, staging: Staging, target: SendTarget, results: str, *, progress: bool
-) -> None:
-    """Have tasks send the messages of a staging, and write what came of it to ``results``."""
-    count: Accumulator[int] = spark.sparkContext.accumulator(0)
-    shown = JobProgress("messages", staging.rows, lambda: count.value) if progress else nullcontext()
-    # Tasks say how far they are when they end, so of a small staging each reads a single file.
-    apart = one_task_for_each_file(spark) if staging.small else nullcontext()
-    with apart, shown:
-        send(staging.read(spark), replace(target, count=count)).write.parquet(results)
 
 
 def _staged(spark: SparkSession, plan: FanOutPlan, rows: DataFrame | Dataset) -> Staging:
@@ -244,7 +231,7 @@ def _staged(spark: SparkSession, plan: FanOutPlan, rows: DataFrame | Dataset) ->
         messages = bodies.of_rows(found.rows, plan.body, found.format, plan.keys)
         return messages, data() if found.files is None else fingerprint(found.files)
 
-    def check(made: Made) -> None:
+    def check(made: Staging) -> None:
         if opened:
             check_promised(opened[0], made.rows + made.left)
         if made.left:

@@ -6,17 +6,15 @@ a redrive of kept messages takes a failure, under a name that belongs to what wa
 repeats a step, at whatever point a driver died, takes the same rows.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from fanin.app.ledger.failed import Held
 from fanin.app.ports import Ports
@@ -27,7 +25,7 @@ from fanin.errors import GONE, InvalidRequest
 from fanin.spark.fanout.bodies import BODY, KEY
 from fanin.spark.fanout.folder import noted_batch
 from fanin.spark.fanout.opening import STAGING, first_ordinal
-from fanin.spark.fanout.staging import ORDINAL, Made, Staging, find_staging, stage
+from fanin.spark.fanout.staging import ORDINAL, Staging, find_staging, stage
 from fanin.spark.outcome.driver import ordinals_of_keys, outcomes
 from fanin.spark.runtime.arrow import ArrowBatches, Task
 from fanin.spark.runtime.files import Folder
@@ -40,9 +38,7 @@ EARLIER: Final = "retry_of_ordinal"
 """The column of a staging with the ordinal that the row had in the earlier batch."""
 
 _CHOSEN: Final = "chosen"
-_ROWS: Final = StructType([StructField(EARLIER, LongType()), StructField(BODY, StringType())])
-_FAILED: Final = ("failed", "held")
-_PENDING: Final = "pending"
+_ROWS: Final = StructType().add(EARLIER, "long").add(BODY, "string")
 
 
 @dataclass(frozen=True)
@@ -74,14 +70,26 @@ class FailedRows(Located):
         _ = self.place
 
 
-class Retried(NamedTuple):
-    """What is to be sent again.
+class EarlierBatch(NamedTuple):
+    """What a new batch takes over from the batch that it retries.
 
-    Attributes:
-        earlier: the earlier batch.
-        staging: the rows that are taken.
-        already: rows that were left out, because another redrive has sent them.
+    It is stored with the rows that were taken: no other redrive sends these, so they must go out even if the
+    earlier batch is removed; so it has types of JSON only.
     """
+
+    batch_id: int
+    user_key: str
+    keep: str
+    totals: Sequence[str]
+    metadata: Mapping[str, str]
+
+    @classmethod
+    def of(cls, batch: Batch) -> Self:
+        return cls(batch.batch_id, batch.user_key, batch.keep.value, list(batch.totals), dict(batch.metadata))
+
+
+class Retried(NamedTuple):
+    """The rows that are to be sent again, and how many others another redrive has sent already."""
 
     earlier: EarlierBatch
     staging: Staging
@@ -91,22 +99,9 @@ class Retried(NamedTuple):
 def take_failed_rows(
     spark: SparkSession, service: Service, rows: FailedRows, folder: str, source: dict[str, Any]
 ) -> Retried:
-    """Stage the failed rows of an earlier fan-out that no other redrive has sent.
+    """Stage the failed rows of an earlier fan-out that no other redrive has sent, in the folder of a new one.
 
     If all rows are staged already, neither the earlier batch nor its staging is read.
-
-    Args:
-        spark: the session.
-        service: the stack.
-        rows: which rows.
-        folder: of the new fan-out.
-        source: everything that the new fan-out depends on, as JSON.
-
-    Raises:
-        InvalidRequest: the batch has not ended, or was not filled from the staging; or the folder belongs to
-            another fan-out.
-        BatchNotFound, BatchGone: the earlier batch is not there, or was removed. If some of its rows may be
-            taken, says how to send all of them.
     """
     staging, chosen = (find_staging(spark, at, source) for at in (folder, f"{folder}/{_CHOSEN}"))
     if staging is not None and chosen is not None:
@@ -121,23 +116,16 @@ def take_failed_rows(
 
     # A batch that is removed while tasks read or mark it reads as if nothing had failed, or been taken by
     # others. If it is there after all tasks, it was there for each of them.
-    def check(_made: Made) -> None:
+    def check(_made: Staging) -> None:
         still_there(service, batch.batch_id, chosen)
 
     def choose() -> tuple[DataFrame, None]:
         return _choose(spark, service, rows, batch, sent_from), None
 
     chosen = stage(spark, f"{folder}/{_CHOSEN}", source, choose, then=check)
-    task = take_task(service, batch, f"dataset/{chosen.attempt}")
-    earlier, given = EarlierBatch.of(batch), chosen.read(spark).select(*_ROWS.names)
-    staging = stage(
-        spark,
-        folder,
-        source,
-        lambda: (given.mapInArrow(task, _ROWS), None),
-        then=check,
-        notes=earlier._asdict(),
-    )
+    earlier, task = EarlierBatch.of(batch), take_task(service, batch, f"dataset/{chosen.attempt}")
+    taken = chosen.read(spark).select(*_ROWS.names).mapInArrow(task, _ROWS)
+    staging = stage(spark, folder, source, lambda: (taken, None), then=check, notes=earlier._asdict())
     return Retried(earlier, staging, chosen.rows - staging.rows)
 
 
@@ -148,24 +136,14 @@ def _choose(
     if not sent_from.rows:
         return spark.createDataFrame([], _ROWS)
     numbered = with_ordinals(spark, service, batch, sent_from).select(ORDINAL, BODY)
-    wanted = [*_FAILED, *([_PENDING] if rows.pending else [])]
+    wanted = ["failed", "held", *(["pending"] if rows.pending else [])]
     told = outcomes(numbered.select(ORDINAL), service, batch_id=batch.batch_id)
     found = told.where(F.col("outcome").isin(wanted)).select(ORDINAL)
     return numbered.join(found, ORDINAL).select(F.col(ORDINAL).alias(EARLIER), BODY)
 
 
 def take_task(service: Service, batch: Batch, name: str) -> Task:
-    """Make the function of a task that takes rows for a redrive.
-
-    Args:
-        service: the stack.
-        batch: the earlier batch, which has ended and so does not change any more.
-        name: of the redrive.
-
-    Returns:
-        A function that takes the ordinals of the rows in the earlier batch and their messages, and gives
-        those that this redrive has taken, now or before.
-    """
+    """Make the function of a task that takes rows of ``_ROWS`` for a redrive, and gives those that it has."""
 
     def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         ports = service.ledger().ports
@@ -178,58 +156,20 @@ def take_task(service: Service, batch: Batch, name: str) -> Task:
 
 
 def take(ports: Ports, batch: Batch, name: str, ordinals: Collection[int]) -> set[int]:
-    """Take failures of an ended batch for a redrive, unless another redrive has.
-
-    Returns:
-        The ordinals that this redrive has taken, now or before.
-    """
+    """Take failures of an ended batch for a redrive, and give those that it has taken, now or before."""
     if not ordinals:
         return set()
-    found = ports.parts.notes(batch.batch_id, ordinals)
+    parts, batch_id = ports.parts, batch.batch_id
+    found = parts.notes(batch_id, ordinals)
     notes = [found.get(ordinal) or FailureRow(ordinal, "", "") for ordinal in ordinals]
     takings = Held(ports).takings(batch, notes, elsewhere=True)
     mine = {ordinal for ordinal, mark in takings.marks.items() if mark.redrive == name}
-    wanted = {
-        note.ordinal: Redriven(name, note.failed_at) for note in takings.free if note.ordinal not in mine
-    }
-    return mine | ports.parts.mark_redriven(
-        batch.batch_id, wanted, takings.marks, expires_at=batch.expires_at
-    )
-
-
-class EarlierBatch(NamedTuple):
-    """What a new batch takes over from the batch that it retries.
-
-    It is stored with the rows that were taken: no other redrive sends these, so they must go out even if the
-    earlier batch is removed.
-
-    Attributes:
-        batch_id: of the earlier batch.
-        user_key, keep, totals, metadata: as that batch has them, in types of JSON.
-    """
-
-    batch_id: int
-    user_key: str
-    keep: str
-    totals: Sequence[str]
-    metadata: Mapping[str, str]
-
-    @classmethod
-    def of(cls, batch: Batch) -> EarlierBatch:
-        return cls(batch.batch_id, batch.user_key, batch.keep.value, list(batch.totals), dict(batch.metadata))
+    free = {note.ordinal: Redriven(name, note.failed_at) for note in takings.free if note.ordinal not in mine}
+    return mine | parts.mark_redriven(batch_id, free, takings.marks, expires_at=batch.expires_at)
 
 
 def still_there(service: Service, batch_id: int, chosen: Staging | None) -> Batch:
-    """Read the earlier batch.
-
-    Args:
-        service: the stack.
-        batch_id: of the earlier batch.
-        chosen: rows of which some may be taken; None if none can be.
-
-    Raises:
-        BatchNotFound, BatchGone: it is not there, or was removed. If rows may be taken, says how to send all.
-    """
+    """Read the earlier batch. If it is gone, and rows may be taken of those chosen, say how to send all."""
     try:
         return service.ledger().refresh([batch_id])[batch_id]
     except GONE as error:
@@ -244,11 +184,7 @@ def still_there(service: Service, batch_id: int, chosen: Staging | None) -> Batc
 
 
 def ended_batch(batch: Batch) -> Batch:
-    """Refuse a batch whose rows cannot be sent again, or not yet.
-
-    Raises:
-        InvalidRequest: it is estimated, belongs to a pattern, or has not ended.
-    """
+    """Refuse a batch whose rows cannot be sent again, or not yet."""
     if batch.kind is not Kind.BATCH or batch.mode is not Mode.EXACT:
         raise InvalidRequest(
             f"{batch.batch_id} is not the batch of a fan-out on Spark, which is a plain and exact one"
@@ -263,11 +199,7 @@ def ended_batch(batch: Batch) -> Batch:
 
 
 def retrying(request: OpenBatch, earlier: EarlierBatch) -> OpenBatch:
-    """The request for the new batch: what it leaves open is as in the earlier batch.
-
-    Raises:
-        InvalidRequest: the request retries another batch.
-    """
+    """The request for the new batch: what it leaves open is as in the earlier batch."""
     if request.retry_of not in {None, earlier.batch_id}:
         raise InvalidRequest(
             f"the rows are those of batch {earlier.batch_id}, and the request retries batch"
@@ -320,11 +252,7 @@ def sent_rows(spark: SparkSession, service: Service, folder: str) -> DataFrame:
 
 
 def with_ordinals(spark: SparkSession, service: Service, batch: Batch, staging: Staging) -> DataFrame:
-    """The rows of a staging that are items of its batch, as ``sent_rows`` gives them.
-
-    Raises:
-        InvalidRequest: the batch ended before its rows became items.
-    """
+    """The rows of a staging that are items of its batch, as ``sent_rows`` gives them."""
     rows, batch_id = staging.read(spark), F.lit(batch.batch_id).cast("long")
     if staging.keyed:
         found = ordinals_of_keys(service, batch_id, F.col(KEY), F.col(BODY))

@@ -15,8 +15,6 @@ from fanin.errors import GONE, InvalidRequest
 from fanin.spark.runtime.files import Folder
 
 _NOTE: Final = "batch.json"
-_RETRY: Final = "retry_of"
-"""What only the source of failed rows has."""
 
 
 def note_batch(files: Folder, batch: Batch, key: str) -> None:
@@ -25,10 +23,7 @@ def note_batch(files: Folder, batch: Batch, key: str) -> None:
 
 
 def noted_batch(files: Folder) -> int | None:
-    """The batch that was opened from a folder; None if that is not known, or its note is damaged.
-
-    The next run of the fan-out writes the note anew.
-    """
+    """The batch that was opened from a folder; None if its note is missing, or damaged until the next run."""
     return _noted(files).get("batch_id")
 
 
@@ -36,15 +31,6 @@ def check_key(files: Folder, key: str, ledger: LedgerService, *, taken: bool = F
     """Refuse a key other than that of the folder's batch: it would send all rows again, as other items.
 
     If that batch ended before it got any items, none of its rows was sent, and another key sends them.
-
-    Args:
-        files: the folder.
-        key: idempotency key of the batch.
-        ledger: knows the batch that was opened from the folder.
-        taken: as for ``what_to_do``.
-
-    Raises:
-        InvalidRequest: the folder's batch has another key. Says what to do.
     """
     noted = _noted(files)
     before = noted.get("key", key)
@@ -73,13 +59,7 @@ def _noted(files: Folder) -> dict[str, Any]:
 
 
 def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -> InvalidRequest:
-    """The refusal of a folder that holds the staging of another input.
-
-    Args:
-        files: the folder.
-        was: the source of the staging that is there.
-        now: the source of the one that is wanted.
-    """
+    """The refusal of a folder that holds the staging of another input than the one that is wanted now."""
     source = now.get("staging")
     if isinstance(source, str) and source.rstrip("/") == files.path.rstrip("/"):
         return InvalidRequest(
@@ -91,24 +71,18 @@ def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -
         for name in {**was, **now}
         if was.get(name) != now.get(name)
     )
-    do = what_to_do(files, taken=_RETRY in was)
+    do = what_to_do(files, taken="retry_of" in was)
     return InvalidRequest(f"{files.path} holds the staging of another input: {told}. {do}")
 
 
 def what_to_do(files: Folder, *, taken: bool = False) -> str:
-    """What to do with a folder that belongs to another fan-out.
-
-    Args:
-        files: the folder.
-        taken: it may hold failed rows that were taken, so that no other redrive sends them.
-    """
+    """What to do with a folder of another fan-out; it may hold failed rows that nobody else sends."""
     do = "To send this input, name another folder" + (
         ", and keep this one: it may hold failed rows that no other redrive sends."
         if taken
         else ", or delete this one if its batch has ended."
     )
-    batch_id = noted_batch(files)
-    if batch_id is None:
+    if (batch_id := noted_batch(files)) is None:
         return do
     return (
         f"{do} Batch {batch_id} was opened from it: `fanin status {batch_id}` shows it, and"
@@ -117,17 +91,12 @@ def what_to_do(files: Folder, *, taken: bool = False) -> str:
 
 
 class SentMessages:
-    """What is known of the messages of one batch.
-
-    Args:
-        files: the folder of the fan-out.
-        batch_id: its batch.
-    """
+    """What the folder of a fan-out tells of the messages of its batch."""
 
     def __init__(self, files: Folder, batch_id: int) -> None:
         self._files = files
-        self._name = f"sent-{batch_id}"
-        self._began = f"sending-{batch_id}"
+        self._name, self._began = f"sent-{batch_id}", f"sending-{batch_id}"
+        self._note = f"{self._name}.json"
 
     def begin(self) -> None:
         """Note that messages may be sent from now on.
@@ -138,37 +107,28 @@ class SentMessages:
         self._files.write(self._began, "messages may be sent\n")
 
     def began(self) -> bool:
-        """Whether messages may have been sent."""
         return self._files.there(self._began)
 
     def new(self) -> str:
-        """A name for the results of a run."""
         return f"{self._name}-{uuid.uuid4().hex}"
 
     def finish(self, results: str) -> None:
         """Note that results are whole; those of the first run that says so count."""
-        self._files.write(f"{self._name}.json", json.dumps({"results": results}), replace=False)
+        self._files.write(self._note, json.dumps({"results": results}), replace=False)
 
     @property
     def again(self) -> str:
-        """What to do when the results are damaged."""
         return (
-            f"Put {self._files.at(self._name)}.json and what it names back from a copy, or move this one file"
+            f"Put {self._files.at(self._note)} and what it names back from a copy, or move this one file"
             " away and start again. Unless the batch is closed, that sends what is not known to be sent"
         )
 
     def results(self) -> str | None:
-        """The name of the results that count; None if no run has sent all messages.
-
-        Raises:
-            InvalidRequest: the note that names them is damaged; says what to do.
-        """
-        note = f"{self._name}.json"
-        if (text := self._files.read(note)) is None:
+        """The name of the results that count; None if no run has sent all messages."""
+        if (text := self._files.read(self._note)) is None:
             return None
         try:
             return str(json.loads(text)["results"])
         except (ValueError, LookupError, TypeError):
-            raise InvalidRequest(
-                f"{self._files.at(note)} is damaged, so nobody can tell which results count. {self.again}"
-            ) from None
+            why = f"{self._files.at(self._note)} is damaged, so nobody can tell which results count"
+            raise InvalidRequest(f"{why}. {self.again}") from None

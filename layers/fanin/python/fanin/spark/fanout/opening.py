@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,9 @@ from fanin.errors import GONE, AccessDenied, BatchClosed, IdempotencyKeyReused, 
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.runtime.service import Service
 
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
 STAGING: Final = "staging"
 """The entry in the metadata of a fan-out's batch that names its staging."""
 ADD_KEY: Final = "fan-out"
@@ -25,11 +29,7 @@ ADD_KEY: Final = "fan-out"
 
 
 def request_of(options: Mapping[str, Any]) -> OpenBatch:
-    """The request for the batch, from options as ``Tracker.open`` takes them.
-
-    Raises:
-        InvalidRequest: there is no such option, or a fan-out cannot have it; or the deadline counts from now.
-    """
+    """The request for the batch, from options as ``Tracker.open`` takes them and a fan-out can have them."""
     if isinstance(options.get("deadline"), timedelta):
         raise InvalidRequest(
             "deadline must be a point in time, such as datetime.now(UTC) + timedelta(hours=2), kept for the"
@@ -41,11 +41,7 @@ def request_of(options: Mapping[str, Any]) -> OpenBatch:
 
 
 def check_request(request: OpenBatch) -> None:
-    """Refuse a batch that a fan-out cannot fill.
-
-    Raises:
-        InvalidRequest: it has a limit, is estimated, or belongs to one of fanin's patterns. Says what to do.
-    """
+    """Refuse a batch that a fan-out cannot fill."""
     if request.limit is not None:
         raise InvalidRequest(
             "a fan-out on Spark cannot have a limit: it adds all items before its tasks send, and tasks that"
@@ -64,7 +60,6 @@ def check_request(request: OpenBatch) -> None:
 
 
 def default_key(staging: Staging) -> str:
-    """The idempotency key of a batch that is given none."""
     return f"{ADD_KEY}/{staging.attempt}"
 
 
@@ -77,27 +72,14 @@ def open_batch(
     *,
     began: Callable[[int], bool] | None = None,
 ) -> tuple[Batch, str | None]:
-    """Open the batch and add its items, or find it.
+    """Open the batch and add an item for each row of the staging, or find it.
 
-    Args:
-        service: the stack.
-        request: for the batch; its metadata gets the entry ``STAGING``.
-        key: its idempotency key.
-        staging: its rows.
-        opened: called with the batch before items are added.
-        began: of failed rows that are sent again, whether messages of a batch may have been sent, by its id;
-            see ``open_retry``. None for a dataset.
+    The batch is told to ``opened`` before it has items. For failed rows that are sent again, ``began`` says
+    whether messages of a batch may have been sent; see ``open_retry``.
 
     Returns:
         The batch, and the prefix of its items; or its id alone, if rows have keys, which tasks add. None if
         there are no items, or the batch takes no more.
-
-    Raises:
-        IdempotencyKeyReused: the key belongs to another fan-out.
-        BatchNotFound: there is no batch to retry.
-        BatchGone: the batch of the key, or the batch to retry, was removed.
-        InvalidItemId: the service did not issue the parent item.
-        InvalidRequest: the request cannot be met, for example since its deadline is over.
     """
     ledger = service.ledger()
     # The staging is part of the request: two drivers that each staged the dataset cannot share a batch.
@@ -115,22 +97,11 @@ def open_batch(
 
 
 def open_retry(ledger: LedgerService, request: OpenBatch, key: str, began: Callable[[int], bool]) -> Batch:
-    """Open the new batch of a redrive.
+    """Open the new batch of a redrive, under a key or those that follow it.
 
     Its rows are taken: no other redrive sends them, so they must go out. If the new batch ended before it got
     them, or before any was sent, open another one under the next key. If the earlier batch was removed, open
     one without ``retry_of``.
-
-    Args:
-        ledger: the service.
-        request: for the batch.
-        key: the first idempotency key.
-        began: whether messages of a batch may have been sent.
-
-    Raises:
-        BatchGone: the new batch was removed.
-        IdempotencyKeyReused: the key belongs to another fan-out.
-        InvalidRequest: the deadline of another batch to open is over.
     """
     part = 0
     while True:
@@ -151,11 +122,7 @@ def open_retry(ledger: LedgerService, request: OpenBatch, key: str, began: Calla
 
 
 def first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
-    """Ordinal of the first row: that of the addition, of which a repeat says the same.
-
-    Raises:
-        InvalidRequest: the batch ended before its rows became items.
-    """
+    """Ordinal of the first row: that of the addition, of which a repeat says the same."""
     try:
         group = service.ledger().add(batch.batch_id, sent_from.rows, key=ADD_KEY)
     except BatchClosed:
@@ -166,29 +133,12 @@ def first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
     return ids.parse_prefix(group.prefix).first
 
 
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-
-
-_NO_ACCESS: Final = "or you do not have access"
-"""What SQS may answer to a role without the permission, as to one that asks for a queue that is not there."""
-
-
 def check_url(queue: str) -> str:
-    """Refuse what is not the URL of a queue.
-
-    Returns:
-        The URL.
-
-    Raises:
-        InvalidRequest: the text is empty, or is not a URL; says what a URL looks like.
-    """
-    try:
+    """The text, if it is the URL of a queue."""
+    with suppress(ValueError):  # a bracket that is not closed
         at = urlsplit(queue)
-    except ValueError:  # a bracket that is not closed
-        at = urlsplit("")
-    if at.scheme in {"http", "https"} and at.netloc:
-        return queue
+        if at.scheme in {"http", "https"} and at.netloc:
+            return queue
     raise InvalidRequest(
         f"{queue!r} is not the URL of a queue, which looks like"
         " https://sqs.eu-west-1.amazonaws.com/123456789012/work"
@@ -201,17 +151,12 @@ def check_queue(sqs: SQSClient, queue: str) -> None:
     Asks with ``GetQueueAttributes``. A role may be allowed to send without being allowed to look. Then SQS
     denies it, or says that the queue "does not exist or you do not have access to it" (SQS Developer Guide,
     "Troubleshooting API errors"). The fan-out goes on, and standard error says that nobody looked.
-
-    Raises:
-        NotConfigured: there is no such queue; nothing was staged or sent.
-        InvalidRequest: SQS does not take this as the URL of a queue.
-        ServiceUnavailable, Throttled: SQS does not answer.
     """
     try:
         with queue_errors(queue):
             sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
     except (AccessDenied, InvalidRequest, NotConfigured) as error:
-        if not isinstance(error, AccessDenied) and _NO_ACCESS not in str(error):
+        if not isinstance(error, AccessDenied) and "or you do not have access" not in str(error):
             raise type(error)(f"{error}. This run has staged and sent nothing") from error
         sys.stderr.write(
             f"this job may not look at {queue} (sqs:GetQueueAttributes), so a missing queue shows only"

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Final
@@ -12,28 +12,23 @@ from pyspark import Accumulator
 from pyspark.sql import DataFrame
 
 from fanin.client.messages import Message
-from fanin.client.producing.sender import NoteSent, Sender, SentNotes
+from fanin.client.producing.sender import Sender, SentNotes
 from fanin.domain import ids
 from fanin.domain.diagnosis import SentItems
-from fanin.domain.failures import KeptMessage
-from fanin.domain.ids import MAX_KEYS, ItemKey, KeyedItem, payload_digest
+from fanin.domain.ids import MAX_KEYS, Block, ItemKey, KeyedItem, payload_digest
 from fanin.domain.limits import MAX_FAILED_MESSAGES
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import runs
 from fanin.spark.fanout.bodies import BODY, KEY
 from fanin.spark.fanout.staging import ORDINAL
-from fanin.spark.runtime.arrow import ddl, page
+from fanin.spark.runtime.arrow import ArrowBatches, Task, ddl, page
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
 
 _RESULT: Final = pa.schema(
     [
-        (ORDINAL, pa.int64()),
-        ("reason", pa.string()),
-        ("detail", pa.string()),
-        ("sent", pa.int64()),
-        ("requests", pa.int64()),
-        ("refused", pa.int64()),
+        *((ORDINAL, pa.int64()), ("reason", pa.string()), ("detail", pa.string())),
+        *((name, pa.int64()) for name in ("sent", "requests", "refused")),
     ]
 )
 RESULT: Final = ddl(_RESULT)
@@ -45,11 +40,6 @@ NOTES: Final = 64
 """Notes of what a task has sent, at most: one for each run of ordinals, which is a file of the staging."""
 MOST_NOTES: Final = 10_000
 """Notes that a run reads to leave out what was sent before: of a quarter of a billion rows, or more."""
-
-Send = Callable[[Iterable[Iterable[tuple[str, Message]]]], Iterator[tuple[int, dict[str, str]]]]
-"""``Sender.send``."""
-AddKeys = Callable[[Sequence[ItemKey]], Sequence[KeyedItem]]
-"""Adds items by their keys, or finds them."""
 
 
 @dataclass(frozen=True)
@@ -80,134 +70,89 @@ class SendTarget:
     def keyed(self) -> bool:
         return ":" not in self.group
 
+    @property
+    def block(self) -> Block:
+        """The batch, and the ordinals that may be those of its rows."""
+        return Block(int(self.group), 0, ids.MAX_ITEMS, 0) if self.keyed else ids.parse_prefix(self.group)
 
-def send(numbered: DataFrame, target: SendTarget) -> DataFrame:
-    """Send messages, one for each item. Whenever the result is evaluated, they are sent.
-
-    Args:
-        numbered: ``ordinal`` and ``body``, and ``key``, if rows have keys.
-        target: where they go.
-
-    Returns:
-        Rows of ``RESULT``.
-    """
-    return numbered.select(ORDINAL, BODY, *([KEY] if target.keyed else [])).mapInArrow(
-        send_task(target), RESULT
-    )
-
-
-def send_task(target: SendTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Make the function of a task that sends.
-
-    Returns:
-        A function that takes rows as ``send`` does, and gives those of ``RESULT``.
-    """
-
-    def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tracker = target.service.tracker()
-        sender = Sender(
-            tracker.sqs,
-            target.queue,
-            group_id=target.group.partition(":")[0],
-            fair=target.fair,
-            workers=target.workers,
+    def sender(self) -> Sender:
+        """A sender as patient as a task, which Spark retries: only what can never be sent is refused."""
+        return Sender(
+            self.service.tracker().sqs,
+            self.queue,
+            group_id=str(self.block.batch_id),
+            fair=self.fair,
+            workers=self.workers,
             attempts=PATIENT.tries,
             backoff=PATIENT,
             keep=True,
-            strict=True,  # Spark retries the task, and people the job; only what can never be sent has failed
-        )
-        yield from send_pages(
-            pages if target.count is None else _counted(pages, target.count),
-            target,
-            sender.send,
-            tracker.fail,
-            note=tracker.note_sent,
-            message=sender.take_refused,
-            add=keys_adder(target.service, int(target.group)) if target.keyed else None,
+            strict=True,
         )
 
-    return run
-
-
-def keys_adder(service: Service, batch_id: int) -> AddKeys:
-    """Make the function that adds keys to a batch, and waits for other tasks that do."""
-
-    def add(keys: Sequence[ItemKey]) -> Sequence[KeyedItem]:
-        ledger = service.ledger()
+    def add_keys(self, keys: Sequence[ItemKey]) -> Sequence[KeyedItem]:
+        """Add items by their keys, or find them, and wait for other tasks that do."""
+        ledger, batch_id = self.service.ledger(), self.block.batch_id
         return PATIENT.patiently(lambda: ledger.add_keys(batch_id, keys), PATIENCE).items
 
-    return add
+
+def send(numbered: DataFrame, target: SendTarget) -> DataFrame:
+    """Send numbered messages, one for each item, as often as the result is evaluated: rows of ``RESULT``."""
+    names = [ORDINAL, BODY, *([KEY] if target.keyed else [])]
+    return numbered.select(*names).mapInArrow(send_task(target), RESULT)
 
 
-def _counted(pages: Iterable[pa.RecordBatch], count: Accumulator[int]) -> Iterator[pa.RecordBatch]:
-    """The pages; Spark tells the driver of their rows when the task ends."""
-    for one in pages:
-        yield one
-        count.add(one.num_rows)
+def send_task(target: SendTarget) -> Task:
+    """Make the function of a task that sends rows, with a key or without, and gives ``RESULT``."""
+    return lambda pages: send_pages(pages, target)
 
 
-def sent_before(service: Service, queue: str, group: str) -> list[tuple[int, int]]:
-    """Runs of rows whose messages a queue has, by the notes of all runs so far; see ``SendTarget.sent``."""
-    batch_id, first, stop = _items_of(group)
-    rows = service.ledger().ports.parts.sent(batch_id, upto=stop, limit=MOST_NOTES)[0]
-    spans = [(row.start - first, row.stop - first) for row in rows if row.queue == queue]
+def sent_before(target: SendTarget) -> list[tuple[int, int]]:
+    """Runs of rows whose messages the queue has, by the notes of all runs so far; see ``SendTarget.sent``."""
+    block, parts = target.block, target.service.ledger().ports.parts
+    rows = parts.sent(block.batch_id, upto=block.stop, limit=MOST_NOTES)[0]
+    spans = [(row.start - block.first, row.stop - block.first) for row in rows if row.queue == target.queue]
     return sorted(span for span in spans if span[0] >= 0)
 
 
-def _items_of(group: str) -> tuple[int, int, int]:
-    """The batch of ``SendTarget.group``, and the range of ordinals that may be those of its rows."""
-    if ":" not in group:
-        return int(group), 0, ids.MAX_ITEMS
-    block = ids.parse_prefix(group)
-    return block.batch_id, block.first, block.stop
-
-
-def send_pages(
-    pages: Iterable[pa.RecordBatch],
-    target: SendTarget,
-    send: Send,
-    fail: Callable[[list[Failure]], object],
-    *,
-    note: NoteSent = lambda _batch, _sent: None,
-    message: Callable[[str], KeptMessage | None] = lambda _: None,
-    add: AddKeys | None = None,
-) -> Iterator[pa.RecordBatch]:
+def send_pages(pages: Iterable[ArrowBatches], target: SendTarget) -> Iterator[ArrowBatches]:
     """Send the pages of one task. It holds one page, the requests under way and some refusals at most.
 
-    Args:
-        pages: as ``send`` takes them.
-        target: where they go.
-        send: as ``Sender.send``.
-        fail: records failures.
-        note: notes items that were sent, when all of a page were; a note grows from page to page. Whoever
-            goes on after a task that died leaves them out.
-        message: gives the message of an item that the queue refused, to be kept.
-        add: adds the items of rows that have keys.
-
-    Yields:
-        Pages of ``RESULT``.
+    Items that were sent are noted when all of a page were; a note grows from page to page. Whoever goes on
+    after a task that died leaves them out. Messages that the queue refused are kept with the failures.
     """
-    outgoing = _Outgoing(target, note) if add is None else _Keyed(target, note, add)
+    tracker, sender = target.service.tracker(), target.sender()
+    outgoing = (_Keyed if target.keyed else _Outgoing)(target)
     requests = size = unsent = 0
     refused: dict[int, Failure] = {}
-    for taken, failed in send(map(outgoing.entries, pages)):
+
+    def left_out(least: int) -> Iterator[ArrowBatches]:
+        """Tell of rows that were not sent, once there are so many, or their messages are large."""
+        nonlocal refused, size, unsent
+        if len(refused) >= least or size >= MAX_FAILED_MESSAGES:
+            tracker.fail(list(refused.values()))
+            why = {row: failure.reason.removeprefix("not sent: ") for row, failure in refused.items()}
+            yield _not_sent(Reason.UNSENT, why)
+            unsent, refused, size = unsent + len(why), {}, 0
+        if len(outgoing.conflicting) >= least:
+            yield _not_sent(Reason.CONFLICTING, dict.fromkeys(outgoing.conflicting, _CONFLICTING))
+            unsent, outgoing.conflicting = unsent + len(outgoing.conflicting), []
+
+    for taken, failed in sender.send(map(outgoing.entries, pages)):
         rows = outgoing.answered(taken, failed)
-        requests, unsent = requests + 1, unsent + len(failed)
+        requests += 1
         for item, why in failed.items():
-            kept = message(item)
+            kept = sender.take_refused(item)
             refused[rows[item]] = Failure(item, f"not sent: {why}", kept, source=target.queue)
             size += len(kept.body) if kept else 0
-        if len(refused) >= MAX_HEAVY or size >= MAX_FAILED_MESSAGES:
-            yield _fail(refused, fail)
-            refused, size = {}, 0
-        if len(outgoing.conflicting) >= MAX_HEAVY:
-            yield _conflicting(outgoing)
-    if refused:
-        yield _fail(refused, fail)
-    if outgoing.conflicting:
-        yield _conflicting(outgoing)
-    unsent += outgoing.differing
+        yield from left_out(MAX_HEAVY)
+    yield from left_out(1)
+    if target.count is not None:
+        target.count.add(outgoing.sent + unsent)
     yield page(_RESULT, [(None, None, None, outgoing.sent, requests, unsent)])
+
+
+def _not_sent(reason: Reason, details: Mapping[int, str]) -> ArrowBatches:
+    return page(_RESULT, [(row, reason.value, why, None, None, None) for row, why in details.items()])
 
 
 class _Outgoing:
@@ -216,40 +161,36 @@ class _Outgoing:
     Attributes:
         sent: messages that were, those of an earlier run among them.
         conflicting: ordinals of rows whose items have another message, that are still to be told.
-        differing: how many such rows there are.
     """
 
-    def __init__(self, target: SendTarget, note: NoteSent) -> None:
+    def __init__(self, target: SendTarget) -> None:
         self.sent = 0
         self.conflicting: list[int] = []
-        self.differing = 0
-        self._group, self._before, self._note = target.group, target.sent, note
-        batch_id, self._first, _ = _items_of(target.group)
-        self._notes = SentNotes(batch_id, target.queue, self._note_some)
+        self._target = target
+        self._first = target.block.first
+        self._notes = SentNotes(target.block.batch_id, target.queue, self._note_some)
         self._starts: set[int] = set()
         self._refused: set[str] = set()
 
-    def entries(self, given: pa.RecordBatch) -> Iterator[tuple[str, Message]]:
+    def entries(self, given: ArrowBatches) -> Iterator[tuple[str, Message]]:
         """The messages of a page that were not sent before, by ordinal."""
         rows = dict(zip(given.column(ORDINAL).to_pylist(), given.column(BODY).to_pylist(), strict=True))
         left = sorted(rows)
-        if self._before:
+        if self._target.sent:
             left = [ordinal for ordinal in left if not self._is_sent(ordinal)]
             self.sent += len(rows) - len(left)
         for start, stop in runs(left):
             self._notes.begin(self._first + start, self._first + stop, stop - start)
-        return ((f"{self._group}:{ordinal}", Message(rows[ordinal])) for ordinal in left)
+        group = self._target.group
+        return ((f"{group}:{ordinal}", Message(rows[ordinal])) for ordinal in left)
 
     def _is_sent(self, ordinal: int) -> bool:
-        at = bisect_right(self._before, (ordinal, inf)) - 1
-        return at >= 0 and ordinal < self._before[at][1]
+        before = self._target.sent
+        at = bisect_right(before, (ordinal, inf)) - 1
+        return at >= 0 and ordinal < before[at][1]
 
     def answered(self, taken: int, refused: Collection[str]) -> dict[str, int]:
-        """Count what the queue took of a request, and note the pages that are done.
-
-        Returns:
-            The rows of the items that it refused.
-        """
+        """Count what the queue took of a request, note the pages that are done, and find the refused rows."""
         self.sent += taken
         self._refused.update(refused)
         self._notes.answered(taken + len(refused), self._refused)
@@ -258,63 +199,38 @@ class _Outgoing:
     def _note_some(self, batch_id: int, sent: SentItems) -> None:
         self._starts.add(sent.start)
         if len(self._starts) <= NOTES:
-            self._note(batch_id, sent)
+            self._target.service.tracker().note_sent(batch_id, sent)
 
 
 class _Keyed(_Outgoing):
-    """The messages of a task whose rows have keys, and the notes of those that were sent.
+    """The messages of a task whose rows have keys, by which it adds their items first."""
 
-    Args:
-        target: where they go.
-        note: as for ``send_pages``.
-        add: likewise.
-    """
-
-    def __init__(self, target: SendTarget, note: NoteSent, add: AddKeys) -> None:
-        super().__init__(target, note)
-        self._add = add
+    def __init__(self, target: SendTarget) -> None:
+        super().__init__(target)
         self._under_way: deque[tuple[str, int]] = deque()
 
-    def entries(self, given: pa.RecordBatch) -> Iterator[tuple[str, Message]]:
+    def entries(self, given: ArrowBatches) -> Iterator[tuple[str, Message]]:
         rows = list(zip(*(given.column(name).to_pylist() for name in (ORDINAL, BODY, KEY)), strict=True))
         for start in range(0, len(rows), MAX_KEYS):
             some = rows[start : start + MAX_KEYS]
-            keys = self._add([ItemKey(key, payload_digest(body)) for _, body, key in some])
-            wanted = [(one, row) for one, row in zip(keys, some, strict=True) if self._is_wanted(one, row[0])]
-            sent = sorted((ids.parse_item(one.item)[1], one.item, row) for one, row in wanted)
-            for first, stop in runs([at for at, _, _ in sent]):
+            keys = self._target.add_keys([ItemKey(key, payload_digest(body)) for _, body, key in some])
+            wanted: list[tuple[int, str, int, str]] = []
+            for one, (row, body, _) in zip(keys, some, strict=True):
+                if one.differs:
+                    self.conflicting.append(row)
+                elif one.send and not self._is_sent(at := ids.parse_item(one.item)[1]):
+                    wanted.append((at, one.item, row, body))
+                else:
+                    self.sent += 1
+            wanted.sort()
+            for first, stop in runs([at for at, *_ in wanted]):
                 self._notes.begin(first, stop, stop - first)
-            for _, item, (row, body, _) in sent:
+            for _, item, row, body in wanted:
                 self._under_way.append((item, row))
                 yield item, Message(body)
-
-    def _is_wanted(self, one: KeyedItem, row: int) -> bool:
-        if one.differs:
-            self.conflicting.append(row)
-            self.differing += 1
-            return False
-        if not one.send or self._is_sent(ids.parse_item(one.item)[1]):
-            self.sent += 1
-            return False
-        return True
 
     def answered(self, taken: int, refused: Collection[str]) -> dict[str, int]:
         super().answered(taken, refused)
         # Requests are answered in the order in which they were made.
         rows = dict(self._under_way.popleft() for _ in range(taken + len(refused)))
         return {item: rows[item] for item in refused}
-
-
-def _conflicting(outgoing: _Outgoing) -> pa.RecordBatch:
-    rows, outgoing.conflicting = outgoing.conflicting, []
-    return _not_sent(Reason.CONFLICTING, dict.fromkeys(rows, _CONFLICTING))
-
-
-def _fail(refused: Mapping[int, Failure], fail: Callable[[list[Failure]], object]) -> pa.RecordBatch:
-    fail(list(refused.values()))
-    why = {row: failure.reason.removeprefix("not sent: ") for row, failure in refused.items()}
-    return _not_sent(Reason.UNSENT, why)
-
-
-def _not_sent(reason: Reason, details: Mapping[int, str]) -> pa.RecordBatch:
-    return page(_RESULT, [(row, reason.value, why, None, None, None) for row, why in details.items()])

@@ -12,8 +12,6 @@ to it, and then marks the items of all other attempts done. So the batch complet
 the attempts that count.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +24,6 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterComm
 from pyspark.sql.types import StringType, StructType
 
 from fanin.client.messages import Message
-from fanin.client.producing.sender import Sender
 from fanin.client.tracker import Tracker
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State
@@ -37,8 +34,8 @@ from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import runs
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
 from fanin.spark.fanout.bodies import BODY, MOST_BODY
-from fanin.spark.fanout.sending import NOTES, AddKeys, keys_adder
-from fanin.spark.runtime.service import PATIENT, Service
+from fanin.spark.fanout.sending import NOTES, SendTarget
+from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.values import whole
 
 BLOCK: Final = 10_000
@@ -50,7 +47,6 @@ _NO_BODY: Final = (
     " message may carry"
 )
 _NO_KEY: Final = f"not sent: the key is null, empty, over {MAX_KEY} bytes, or not UTF-8"
-_FLAGS: Final = {"true": True, "false": False}
 
 
 def register(spark: SparkSession, service: Service | None = None) -> None:
@@ -83,7 +79,7 @@ class FaninDataSource(DataSource):
     def name(cls) -> str:
         return "fanin"
 
-    def writer(self, schema: StructType, overwrite: bool) -> FaninWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> "FaninWriter":
         """See ``DataSource.writer``.
 
         Raises:
@@ -93,25 +89,22 @@ class FaninDataSource(DataSource):
         if overwrite:
             raise InvalidRequest("messages that were sent cannot be replaced; write with mode append")
         queue, column, keys = self._option("queue"), self.options.get("body", BODY), self.options.get("keys")
-        for name in (column, keys):
+        for name, do in (
+            (column, "to send; name one with the option body, or make one with fanin.spark.with_body"),
+            (keys, "of keys; name one with the option keys, and cast keys that are not text"),
+        ):
             if name and (name not in schema.names or not isinstance(schema[name].dataType, StringType)):
-                do = (
-                    "to send; name one with the option body, or make one with fanin.spark.with_body"
-                    if name == column
-                    else "of keys; name one with the option keys, and cast keys that are not text"
-                )
                 raise InvalidRequest(f"there is no text column {name!r} {do}")
         fair = self.options.get("fair", "false").lower()
-        if fair not in _FLAGS:
+        if fair not in {"true", "false"}:
             raise InvalidRequest(f"the option fair is true or false, not {fair!r}")
         batch_id = ids.parse_batch_id(self._option("batch"))
         service = self.service or Service.from_env()
         service.require("dynamodb", "sqs")
         check_batch(service.ledger().status(batch_id).batch)
         workers = whole("workers", self.options.get("workers", "8"), 1)
-        return FaninWriter(
-            service, batch_id, queue, column, workers, uuid.uuid4().hex, keys, fair=_FLAGS[fair]
-        )
+        to = SendTarget(queue, str(batch_id), service, workers, fair == "true")
+        return FaninWriter(to, column, uuid.uuid4().hex, keys)
 
     def _option(self, name: str) -> str:
         value = self.options.get(name)
@@ -125,145 +118,105 @@ class SentBlocks(WriterCommitMessage):
     """What an attempt has sent.
 
     Attributes:
-        blocks: first ordinal and size of the blocks that it added; of items that have keys, also of those
-            that others have added.
-        failed: ranges of ordinals whose rows have no message, or no key, and why.
+        spans: ordinals of the items that it added, and of those that have keys, that others have added.
+        failed: those whose rows have no message, or no key, and why.
     """
 
-    blocks: list[tuple[int, int]]
+    spans: list[tuple[int, int]]
     failed: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def without_body(self, ordinals: Iterable[int]) -> None:
+        self.failed.extend((*span, _NO_BODY) for span in runs(sorted(ordinals)))
 
 
 @dataclass(frozen=True)
 class FaninWriter(DataSourceArrowWriter):
-    """One write.
+    """One write, with the options of its ``FaninDataSource``.
 
     Attributes:
-        service: the stack.
-        batch_id: the batch.
-        queue: URL.
-        body: the column to send.
-        workers: requests that each task sends at the same time.
         name: of this write; another write that takes the same batch has another.
-        keys: the column with the keys of items; None if they have none.
-        fair: name the batch as the group of messages on a standard queue, too.
     """
 
-    service: Service
-    batch_id: int
-    queue: str
+    to: SendTarget
     body: str
-    workers: int
     name: str
     keys: str | None = None
-    fair: bool = False
+
+    @property
+    def batch_id(self) -> int:
+        return self.to.block.batch_id
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> SentBlocks:
-        """Add and send the rows of one attempt of a task; it holds one block, and one is under way.
-
-        Raises:
-            InvalidRequest: another write has taken the batch, or a key has two messages.
-            SendFailed: the queue refuses a message for good.
-            BatchClosed: the batch has ended, or another attempt of this task was taken.
-        """
+        """Add and send the rows of one attempt of a task; it holds one block, and one is under way."""
         self._claim()
         sent = SentBlocks([])
-        sender = Sender(
-            self.service.tracker().sqs,
-            self.queue,
-            group_id=str(self.batch_id),
-            fair=self.fair,
-            workers=self.workers,
-            attempts=PATIENT.tries,
-            backoff=PATIENT,
-            strict=True,
-        )
         blocks = self._blocks if self.keys is None else self._keyed_blocks
-        for _, refused in sender.send(blocks(iterator, sent)):
+        for _, refused in self.to.sender().send(blocks(iterator, sent)):
             if refused:
                 item, why = next(iter(refused.items()))
-                raise SendFailed(f"{self.queue} refuses the message of item {item}: {why}", items=refused)
-        for start, stop in joined(sent.blocks)[:NOTES]:
-            self.service.tracker().note_sent(self.batch_id, SentItems(self.queue, start, stop))
+                raise SendFailed(f"{self.to.queue} refuses the message of item {item}: {why}", items=refused)
+        for start, stop in joined(sent.spans)[:NOTES]:
+            self.to.service.tracker().note_sent(self.batch_id, SentItems(self.to.queue, start, stop))
         return sent
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Close the batch, fail the items of bad rows, and mark done those of attempts that do not count.
-
-        Raises:
-            BatchClosed: somebody ended the batch while it was written to.
-        """
+        """Close the batch, fail the items of bad rows, and mark done those of attempts that do not count."""
         salt = self._claim().salt
-        tracker = self.service.tracker()
+        tracker = self.to.service.tracker()
         batch = tracker.close(self.batch_id)
         if batch.state.terminal and batch.state is not State.COMPLETE:
             raise BatchClosed(f"batch {self.batch_id} was {batch.state} while it was written to")
         counting = [message for message in messages if isinstance(message, SentBlocks)]
         self._fail(tracker, [span for message in counting for span in message.failed], salt)
-        ours = [block for message in counting for block in message.blocks]
+        ours = [span for message in counting for span in message.spans]
         # Items of a batch with totals are marked one by one, and a call marks only so many.
         most = MAX_MARKS if batch.totals else ids.MAX_COUNT
-        others = [
-            ItemRange(ids.issue(self.batch_id, first, size, salt).prefix)
-            for first, size in gaps(ours, batch.items, most=most)
-        ]
-        tracker.ack(others)
+        others = gaps(ours, batch.items, most=most)
+        tracker.ack([ItemRange(self._prefix(start, stop, salt)) for start, stop in others])
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002
         """Cancel the batch, unless it belongs to another write."""
         self._claim()
-        self.service.tracker().cancel(self.batch_id)
+        self.to.service.tracker().cancel(self.batch_id)
 
     def _blocks(
         self, pages: Iterable[pa.RecordBatch], sent: SentBlocks
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         for page in pages:
-            column = page.column(page.schema.get_field_index(self.body))
+            column = page.column(self.body)
             for start in range(0, len(column), BLOCK):
                 texts = _bodies_of(column.slice(start, BLOCK))
                 items = self._added(len(texts), sent)
                 # Other attempts may count in place of this one: items without a message fail in the commit.
-                first = sent.blocks[-1][0]
-                without = runs([first + at for at, text in enumerate(texts) if text is None])
-                sent.failed.extend((*span, _NO_BODY) for span in without)
-                yield (
-                    (item, Message(text)) for item, text in zip(items, texts, strict=True) if text is not None
-                )
+                first = sent.spans[-1][0]
+                sent.without_body(first + at for at, text in enumerate(texts) if text is None)
+                rows = zip(items, texts, strict=True)
+                yield ((item, Message(text)) for item, text in rows if text is not None)
 
     def _keyed_blocks(
         self, pages: Iterable[pa.RecordBatch], sent: SentBlocks
     ) -> Iterator[Iterable[tuple[str, Message]]]:
-        add = keys_adder(self.service, self.batch_id)
         for page in pages:
-            bodies = _bodies_of(page.column(page.schema.get_field_index(self.body)))
-            keys = texts_of(page.column(page.schema.get_field_index(self.keys)))
+            bodies, keys = _bodies_of(page.column(self.body)), _texts_of(page.column(self.keys))
             good = [(key, body) for key, body in zip(keys, bodies, strict=True) if _is_key(key)]
             if bad := len(keys) - len(good):
                 self._added(bad, sent)
-                first, size = sent.blocks[-1]
-                sent.failed.append((first, first + size, _NO_KEY))
+                sent.failed.append((*sent.spans[-1], _NO_KEY))
             for start in range(0, len(good), MAX_KEYS):
-                yield self._keyed(good[start : start + MAX_KEYS], sent, add)
+                yield self._keyed(good[start : start + MAX_KEYS], sent)
 
-    def _keyed(
-        self, rows: Sequence[tuple[str, str | None]], sent: SentBlocks, add: AddKeys
-    ) -> list[tuple[str, Message]]:
-        """Add the keys of rows, and give the messages that are to be sent.
-
-        Raises:
-            InvalidRequest: a key has another message, whether another row has it or an attempt that died.
-        """
-        items = add([ItemKey(key, payload_digest(body or "")) for key, body in rows])
+    def _keyed(self, rows: Sequence[tuple[str, str | None]], sent: SentBlocks) -> list[tuple[str, Message]]:
+        """Add the keys of rows, and give the messages that are to be sent."""
+        items = self.to.add_keys([ItemKey(key, payload_digest(body or "")) for key, body in rows])
         if other := next((one for one in items if one.differs), None):
             raise InvalidRequest(
                 f"the key {shown(other.key)} has two messages in batch {self.batch_id}, and one key is one"
                 " item: leave out all rows of a key but one; and if rows are others each time that they are"
                 " evaluated, send them with fan_out, which evaluates them once"
             )
-        ordinals = {one.item: ids.parse_item(one.item)[1] for one in items}
-        sent.blocks.extend((start, stop - start) for start, stop in runs(sorted(set(ordinals.values()))))
-        without = {ordinals[one.item] for one, (_, body) in zip(items, rows, strict=True) if body is None}
-        sent.failed.extend((*span, _NO_BODY) for span in runs(sorted(without)))
+        ordinals = [ids.parse_item(one.item)[1] for one in items]
+        sent.spans.extend(runs(sorted(set(ordinals))))
+        sent.without_body({at for at, (_, body) in zip(ordinals, rows, strict=True) if body is None})
         return [
             (one.item, Message(body))
             for one, (_, body) in zip(items, rows, strict=True)
@@ -276,24 +229,26 @@ class FaninWriter(DataSourceArrowWriter):
         If an answer is lost and the addition is repeated, no attempt names the first items, and the commit
         marks them done like those of an attempt that died.
         """
-        group = self.service.ledger().add(self.batch_id, count)
-        sent.blocks.append((ids.parse_prefix(group.prefix).first, group.upto))
+        group = self.to.service.ledger().add(self.batch_id, count)
+        block = ids.parse_prefix(group.prefix)
+        sent.spans.append((block.first, block.stop))
         return list(group)
 
     def _fail(self, tracker: Tracker, spans: Iterable[tuple[int, int, str]], salt: bytes) -> None:
         """Fail the items of rows without a message or a key; to do so again has no effect."""
         for start, stop, why in spans:
-            prefix = ids.issue(self.batch_id, start, stop - start, salt).prefix
-            tracker.fail(Failure(f"{prefix}:{at}", why, source=self.queue) for at in range(stop - start))
+            prefix = self._prefix(start, stop, salt)
+            tracker.fail(Failure(f"{prefix}:{at}", why, source=self.to.queue) for at in range(stop - start))
+
+    def _prefix(self, start: int, stop: int, salt: bytes) -> str:
+        return ids.issue(self.batch_id, start, stop - start, salt).prefix
 
     def _claim(self) -> Batch:
         """Take the batch for this write, since its commit marks the items of everybody else done."""
-        ports = self.service.ledger().ports
+        ports, key = self.to.service.ledger().ports, str(self.batch_id)
         batch = ports.batches.read([self.batch_id])[self.batch_id]
         value: Mapping[str, Any] = {"write": self.name}
-        record, _ = ports.records.put(
-            str(self.batch_id), _CLAIM, value, expires_at=batch.expires_at, if_version=0
-        )
+        record, _ = ports.records.put(key, _CLAIM, value, expires_at=batch.expires_at, if_version=0)
         if record is None or record.value != value:
             raise InvalidRequest(
                 f"batch {self.batch_id} belongs to another write; open a batch for each write"
@@ -301,7 +256,7 @@ class FaninWriter(DataSourceArrowWriter):
         return batch
 
 
-def texts_of(column: Any) -> list[str | None]:
+def _texts_of(column: Any) -> list[str | None]:
     """The values of a column of text; None also for one whose bytes are not UTF-8, which Spark passes on."""
     found: list[str | None] = []
     for raw in column.cast(pa.large_binary()).to_pylist():
@@ -314,54 +269,39 @@ def texts_of(column: Any) -> list[str | None]:
 
 def _bodies_of(column: Any) -> list[str | None]:
     """The messages of a column; None for what no queue takes."""
-    return [text if text and _is_body(text) else None for text in texts_of(column)]
-
-
-def _is_body(text: str) -> bool:
-    return len(text.encode()) <= MOST_BODY and not re.search(UNSENDABLE, text)
+    return [
+        text if text and len(text.encode()) <= MOST_BODY and not re.search(UNSENDABLE, text) else None
+        for text in _texts_of(column)
+    ]
 
 
 def _is_key(text: str | None) -> TypeGuard[str]:
     return text is not None and 1 <= len(text.encode()) <= MAX_KEY
 
 
-def joined(blocks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Blocks, each a first ordinal and a size, as ascending ranges; those without a gap become one."""
+def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans of ordinals, ascending; those without a gap become one."""
     found: list[tuple[int, int]] = []
-    for first, size in sorted(blocks):
-        if found and found[-1][1] >= first:
-            found[-1] = found[-1][0], max(found[-1][1], first + size)
+    for start, stop in sorted(spans):
+        if found and found[-1][1] >= start:
+            found[-1] = found[-1][0], max(found[-1][1], stop)
         else:
-            found.append((first, first + size))
+            found.append((start, stop))
     return found
 
 
 def gaps(
-    blocks: Iterable[tuple[int, int]], items: int, *, most: int = ids.MAX_COUNT
+    spans: Iterable[tuple[int, int]], items: int, *, most: int = ids.MAX_COUNT
 ) -> Iterator[tuple[int, int]]:
-    """The items of a batch that are in none of some blocks.
-
-    Args:
-        blocks: first ordinal and size of each.
-        items: of the batch.
-        most: items of a gap; a larger one is divided.
-
-    Yields:
-        First ordinal and size of each gap.
-    """
+    """The items of a batch that are in none of some spans, as spans of at most so many."""
     at = 0
-    for first, stop in [*joined(blocks), (items, items)]:
-        for start in range(at, first, most):
-            yield start, min(first - start, most)
+    for start, stop in [*joined(spans), (items, items)]:
+        yield from ((first, min(first + most, start)) for first in range(at, start, most))
         at = stop
 
 
 def check_batch(batch: Batch) -> None:
-    """Refuse a batch that a write cannot fill.
-
-    Raises:
-        InvalidRequest: it is not open and empty, it is estimated, or it has a limit. Says what to do.
-    """
+    """Refuse a batch that a write cannot fill: not open and empty, estimated, or with a limit."""
     found = None
     if batch.state is not State.OPEN or batch.items:
         found = f"is {batch.state.value} with {batch.items} items"

@@ -11,10 +11,10 @@ the others are copied to a staging of their own, so that nothing is missing betw
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -55,7 +55,8 @@ class Staging:
         attempt: the name of these rows; another staging of the same input has another name.
         schema: of the rows, without the ordinal.
         counts: partition → number of rows; partitions without rows are left out.
-        left: rows of the input that were left out; with those that are staged, all of it.
+        left: rows of the input that are left out, in the dataset ``left_out_name(attempt)``; with those that
+            are staged, all of it.
         notes: what the caller stored with the rows, as JSON.
     """
 
@@ -89,23 +90,8 @@ class Staging:
         # A constant, which Spark reads once; a small DataFrame to join would cost two jobs.
         first = F.get(F.from_json(F.lit(json.dumps(firsts)), "array<bigint>"), F.col(PART))
         staged = read_dataset(spark, f"{self.folder}/{self.attempt}", _with_places(self.schema))
-        return staged.where(first.isNotNull()).select(
-            (first + F.col(PLACE)).alias(ORDINAL), *self.schema.names
-        )
-
-
-class Made(NamedTuple):
-    """What was made of an input.
-
-    Attributes:
-        attempt: the name of the rows that are staged.
-        rows: how many these are.
-        left: how many are left out, in the dataset ``left_out_name(attempt)``.
-    """
-
-    attempt: str
-    rows: int
-    left: int
+        ordinal = (first + F.col(PLACE)).alias(ORDINAL)
+        return staged.where(first.isNotNull()).select(ordinal, *self.schema.names)
 
 
 def left_out_name(attempt: str) -> str:
@@ -120,10 +106,10 @@ def stage(
     make: Callable[[], tuple[DataFrame, Data]],
     *,
     data: Callable[[], Data] = lambda: None,
-    then: Callable[[Made], None] | None = None,
+    then: Callable[[Staging], None] = lambda _: None,
     notes: Mapping[str, Any] | None = None,
 ) -> Staging:
-    """Stage rows, or find those that were staged before.
+    """Stage rows, or find those that were staged before: those of the first driver that finished.
 
     Args:
         spark: the session.
@@ -136,14 +122,6 @@ def stage(
         data: tells the data that is there now.
         then: called after the rows are written, and before they count as staged.
         notes: what the caller stores with the rows, as JSON.
-
-    Returns:
-        The first staging that a driver finished in the folder.
-
-    Raises:
-        InvalidRequest: the folder has rows of another source or of other data, or its note is damaged; or a
-            column has a name that staging uses.
-        ServiceUnavailable: the file system lost rows, or the data changed while it was staged.
     """
     files = Folder(spark, folder)
     if (found := _read(files, source, data)) is not None:
@@ -151,10 +129,9 @@ def stage(
     rows, before = make()
     if taken := {PART, PLACE, ORDINAL} & set(rows.columns):
         raise InvalidRequest(f"rows with a column {taken.pop()!r} cannot be staged; rename it")
-    made, schema, counts = _write(files, rows)
+    made = _write(files, rows)
     try:
-        if then is not None:
-            then(made)
+        then(made)
         if data() != before:
             raise ServiceUnavailable(
                 "the data changed while it was staged; start again when nobody writes to it"
@@ -166,8 +143,8 @@ def stage(
     note = {
         "source": dict(source),
         "attempt": made.attempt,
-        "schema": schema.jsonValue(),
-        "counts": counts,
+        "schema": made.schema.jsonValue(),
+        "counts": list(made.counts.items()),
         "left": made.left,
         "data": before,
         "notes": dict(notes or {}),
@@ -180,28 +157,18 @@ def stage(
 
 
 def find_staging(spark: SparkSession, folder: str, source: Mapping[str, Any] | None = None) -> Staging | None:
-    """The rows that are staged in a folder; None if no driver finished there.
-
-    Args:
-        spark: the session.
-        folder: where they are.
-        source: refuse rows that were made of anything else; None takes any.
-
-    Raises:
-        InvalidRequest: the folder has rows of another source, or its note is damaged.
-    """
+    """The rows that are staged in a folder, of this source if one is given; None if no driver finished."""
     return _read(Folder(spark, folder), source, lambda: None)
 
 
 def _read(files: Folder, source: Mapping[str, Any] | None, data: Callable[[], Data]) -> Staging | None:
-    text = files.read(_NOTE)
-    if text is None:
+    if (text := files.read(_NOTE)) is None:
         return None
     try:
         note = json.loads(text)
         schema, counts = StructType.fromJson(note["schema"]), dict(note["counts"])
-        made_of, attempt = note["source"], note["attempt"]
-        staged, left, notes = note["data"], int(note["left"]), note["notes"]
+        found = Staging(files.path, note["attempt"], schema, counts, int(note["left"]), note["notes"])
+        made_of, staged = note["source"], note["data"]
     except (ValueError, LookupError, TypeError):
         raise InvalidRequest(
             f"{files.at(_NOTE)} is damaged, so nobody can tell which rows are staged: put it back from a"
@@ -212,23 +179,16 @@ def _read(files: Folder, source: Mapping[str, Any] | None, data: Callable[[], Da
         raise other_input(files, made_of, source)
     # Data that is gone is not other data.
     if staged is not None and (now := data()) is not None and staged != dict(now):
+        told = "{files} files of {bytes} bytes ({digest:.8})".format_map
         raise InvalidRequest(
-            f"{files.path} holds the staging of other data at the same place: {_described(staged)} then, and"
-            f" {_described(now)} now. {what_to_do(files)}"
+            f"{files.path} holds the staging of other data at the same place: {told(staged)} then, and"
+            f" {told(now)} now. {what_to_do(files)}"
         )
-    return Staging(files.path, attempt, schema, counts, left, notes)
+    return found
 
 
-def _described(data: Mapping[str, Any]) -> str:
-    return f"{data['files']} files of {data['bytes']} bytes ({data['digest'][:8]})"
-
-
-def _write(files: Folder, rows: DataFrame) -> tuple[Made, StructType, list[tuple[int, int]]]:
-    """Write rows with their places; those that are left out beside.
-
-    Returns:
-        What was made, the columns of the rows that are staged, and how many of these each partition has.
-    """
+def _write(files: Folder, rows: DataFrame) -> Staging:
+    """Write rows with their places; those that are left out beside."""
     attempt, counted = _place(files, rows)
     left = sum(out for _, _, out in counted)
     judged = set(REJECTS.names) <= set(rows.columns)
@@ -243,9 +203,8 @@ def _write(files: Folder, rows: DataFrame) -> tuple[Made, StructType, list[tuple
         out.write.parquet(files.at(left_out_name(kept)))
         files.delete(attempt)
         attempt = kept
-    counts = sorted((part, count) for part, count, _ in counted)
-    schema = StructType([rows.schema[name] for name in names])
-    return Made(attempt, sum(count for _, count in counts), left), schema, counts
+    counts = dict(sorted((part, count) for part, count, _ in counted))
+    return Staging(files.path, attempt, StructType([rows.schema[name] for name in names]), counts, left)
 
 
 def _once_a_key(rows: DataFrame) -> tuple[DataFrame, int]:
@@ -258,12 +217,11 @@ def _once_a_key(rows: DataFrame) -> tuple[DataFrame, int]:
         return rows, 0
     again = F.col("reason").isNull() & (place != F.col("_first"))
     told = {
-        "value": F.when(again, F.col(BODY)).otherwise(F.col("value")),
-        "reason": F.when(again, F.lit(Reason.DUPLICATE.value)).otherwise(F.col("reason")),
-        "detail": F.when(again, F.lit("an earlier row has the same key, and one key is one item")).otherwise(
-            F.col("detail")
-        ),
+        "value": F.col(BODY),
+        "reason": F.lit(Reason.DUPLICATE.value),
+        "detail": F.lit("an earlier row has the same key, and one key is one item"),
     }
+    told = {name: F.when(again, column).otherwise(F.col(name)) for name, column in told.items()}
     return rows.join(several, KEY, "left").withColumns(told).select(*rows.columns), repeated["rows"]
 
 
@@ -281,22 +239,16 @@ def _place(files: Folder, rows: DataFrame) -> tuple[str, list[tuple[int, int, in
 
 
 def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[int, int, int]]:
-    """Count the rows of each partition that has any, and those of them that are left out.
-
-    Raises:
-        ServiceUnavailable: the places of a partition are not each there once.
-    """
-    reason = "reason" if set(REJECTS.names) <= set(schema.names) else None
-    names = [PART, PLACE, *([reason] if reason else [])]
-    if (few := read_few(spark, path, names)) is not None:
-        counts = [(PLACE, "count"), (PLACE, "max"), *([(reason, "count")] if reason else [])]
+    """Count the rows of each partition that has any, and those of them that are left out."""
+    reason = ["reason"] if set(REJECTS.names) <= set(schema.names) else []
+    if (few := read_few(spark, path, [PART, PLACE, *reason])) is not None:
+        counts = [(PLACE, "count"), (PLACE, "max"), *((name, "count") for name in reason)]
         table = few.group_by(PART).aggregate(counts)
         told = (table[name].to_pylist() for name in (PART, *(f"{name}_{kind}" for name, kind in counts)))
-        found = list(zip(*told, strict=True))
+        found: Sequence[Sequence[Any]] = list(zip(*told, strict=True))
     else:
         staged = read_dataset(spark, path, _with_places(schema)).groupBy(PART)
-        left = [F.count(reason)] if reason else []
-        found = [tuple(row) for row in staged.agg(F.count(PLACE), F.max(PLACE), *left).collect()]
+        found = staged.agg(F.count(PLACE), F.max(PLACE), *map(F.count, reason)).collect()
     for part, rows, last, *_ in found:
         if last + 1 != rows:
             raise ServiceUnavailable(

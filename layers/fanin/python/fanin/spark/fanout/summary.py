@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
-from typing import Any, Final
+from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -80,43 +80,29 @@ class FannedOut(Result):
         items_too = sum(self.rejects.get(reason, 0) for reason in (Reason.UNSENT, Reason.CONFLICTING))
         return {"in": self.rows + rejected - items_too, "sent": self.sent, "rejected": rejected}
 
-    def summary(self) -> dict[str, Any]:
-        told = super().summary()
-        return told if self.retry_of else {name: told[name] for name in told if name not in _OF_A_REDRIVE}
-
-
-_OF_A_REDRIVE: Final = ("retry_of", "already")
-
 
 def summarize(
     spark: SparkSession, files: Folder, batch: Batch, staging: Staging, rejects_folder: str
 ) -> FannedOut:
-    """Summarize a fan-out whose batch has all its messages, or takes no more; writes its rejects.
-
-    Raises:
-        InvalidRequest: the note of the results is damaged, or they do not account for every row.
-        ServiceUnavailable: the rejects cannot be written.
-    """
+    """Summarize a fan-out whose batch has all its messages, or takes no more; writes its rejects."""
     messages, left = SentMessages(files, batch.batch_id), list[DataFrame]()
     if files.finished(left_out := left_out_name(staging.attempt)):
         left.append(read_dataset(spark, files.at(left_out), rejects.SCHEMA))
-    totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
-    refused = 0
-    sent = SentSoFar.ALL
+    sent: int | None = None if staging.rows else 0
+    requests, refused, so_far = sent, 0, SentSoFar.ALL
     if (results := messages.results()) is not None:
-        totals, refused = _totals(spark, files.at(results))
-        if totals["sent"] != staging.rows - refused:
+        sent, requests, refused = _totals(spark, files.at(results))
+        if sent != staging.rows - refused:
             raise InvalidRequest(
-                f"{staging.rows} rows are staged, and {files.at(results)} tells of {totals['sent']} that were"
-                f" sent and {refused} that were not: the file system lost or doubled some."
-                f" {messages.again}"
+                f"{staging.rows} rows are staged, and {files.at(results)} tells of {sent} that were sent and"
+                f" {refused} that were not: the file system lost or doubled some. {messages.again}"
             )
         if refused:
             found = read_dataset(spark, files.at(results), RESULT)
             left.append(_refused(found, staging.read(spark)))
-            sent = SentSoFar.SOME
+            so_far = SentSoFar.SOME
     elif staging.rows:
-        sent = SentSoFar.SOME if messages.began() else SentSoFar.NONE
+        so_far = SentSoFar.SOME if messages.began() else SentSoFar.NONE
     rejected = write_rejects(spark, reduce(DataFrame.unionByName, left) if left else None, rejects_folder)
     out = sum(rejected.values())
     if out != staging.left + refused:
@@ -125,23 +111,15 @@ def summarize(
             f" the file system lost or doubled some. See who else writes to {files.path}, and put it back"
             " from a copy"
         )
-    return FannedOut(
-        batch.batch_id,
-        staging.rows,
-        totals["sent"],
-        totals["requests"],
-        rejected,
-        batch.state,
-        unsent(batch, files.path, sent),
-    )
+    detail = unsent(batch, files.path, so_far)
+    return FannedOut(batch.batch_id, staging.rows, sent, requests, rejected, batch.state, detail)
 
 
 def unsent(batch: Batch, folder: str, sent: SentSoFar) -> str | None:
     """Say how to send what is left of a batch that ended before its rows were done.
 
-    Returns:
-        None if the batch goes on, if all its items are done, or if its
-        deadline completed it after all messages were sent.
+    None if the batch goes on, if all its items are done, or if its deadline completed it after all messages
+    were sent.
     """
     by_deadline = batch.state is State.COMPLETE
     if not batch.state.terminal or (by_deadline and (not batch.partial or sent is SentSoFar.ALL)):
@@ -155,7 +133,7 @@ def unsent(batch: Batch, folder: str, sent: SentSoFar) -> str | None:
     )
 
 
-def _totals(spark: SparkSession, results: str) -> tuple[dict[str, int | None], int]:
+def _totals(spark: SparkSession, results: str) -> tuple[int, int, int]:
     """Count the messages sent and the requests they took; and the messages that were not sent."""
     names = ("sent", "requests", "refused")
     if (few := read_few(spark, results, names)) is not None:
@@ -163,7 +141,7 @@ def _totals(spark: SparkSession, results: str) -> tuple[dict[str, int | None], i
     else:
         tasks = read_dataset(spark, results, RESULT).where(F.col(ORDINAL).isNull()).select(*names).collect()
         sent, requests, refused = (sum(task[name] for task in tasks) for name in names)
-    return {"sent": sent, "requests": requests}, refused
+    return sent, requests, refused
 
 
 def _refused(results: DataFrame, numbered: DataFrame) -> DataFrame:
@@ -179,20 +157,7 @@ WAITS: Final = (1, 4)
 def write_rejects(
     spark: SparkSession, left: DataFrame | None, folder: str, *, wait: Callable[[float], object] = time.sleep
 ) -> dict[str, int]:
-    """Write rejects where another run may write the same at the same time.
-
-    Args:
-        spark: the session.
-        left: rows of ``rejects.SCHEMA``, the same whenever they are read; None if there are none.
-        folder: where to write them.
-        wait: waits some seconds.
-
-    Returns:
-        Reason → number of rows.
-
-    Raises:
-        ServiceUnavailable: they cannot be written as they should be.
-    """
+    """Write rejects, the same whenever they are read, where another run may write them at the same time."""
     wanted = {} if left is None else rejects.count_by_reason(left)
     for longest in (*WAITS, None):
         try:

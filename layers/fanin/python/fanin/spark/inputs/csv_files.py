@@ -24,10 +24,9 @@ from fanin.spark.inputs.formats import UTF8, Dialect
 from fanin.spark.inputs.listing import FoundFile, load, same_file
 from fanin.spark.inputs.names import folded, quoted
 from fanin.spark.runtime.places import escaped, read_here
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, WRONG_COLUMNS, not_utf8
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, WRONG_COLUMNS, any_true, not_utf8
 
 _OTHER_DELIMITERS: Final = (";", "\t", "|", ",")
-_FORM: Final = {"sep", "quote", "escape"}
 _PLAIN: Final = (".csv", ".tsv", ".txt")
 """How names of files end that are surely not compressed: Spark goes by the name."""
 _FEW_BYTES: Final = 16 * 2**20
@@ -36,15 +35,13 @@ _PACKED: Final = {"gz": "gzip", "bz2": "bz2"}
 _OTHERWISE_PACKED: Final = ("deflate", "lz4", "snappy", "zst")
 _HEAD: Final = 1 << 16
 """Bytes at the beginning of a file that show how its lines end."""
-_INFINITE: Final = "a number is not finite, or too large for its column's type"
 
 
 class _Found(NamedTuple):
     """What was found in a file.
 
     Attributes:
-        header: its first line that is not blank, as bytes: those of two encodings may give the same text;
-            None if all lines are blank.
+        header: its first line that is not blank, as bytes: those of two encodings may give the same text.
         quotes: how many quotes the file has.
         broken: whether a line has an odd number of them, so that a value goes on in the next.
         undecoded: whether a line is not of the encoding.
@@ -71,21 +68,12 @@ def read_csv(
     files: Sequence[FoundFile],
     dialect: Dialect,
     *,
-    base: str,
-    folders: Sequence[str] = (),
-    types: StructType | None = None,
-    whole: str | None = None,
-) -> DataFrame | None:
-    """Read CSV files.
-
-    Returns:
-        The columns of all files, ``LINE`` and ``PROBLEM``; None if no file has a header.
-
-    Raises:
-        InvalidRequest: a file has a quote that is never closed, a header that another delimiter divides, or
-            the same name twice in its header, or one that its folders have, too;
-            or the types are not those of the columns.
-    """
+    types: StructType | None,
+    folders: Sequence[str],
+    base: str | None,
+    whole: str | None,
+) -> list[DataFrame]:
+    """Read CSV files: the columns of each header, ``LINE`` and ``PROBLEM``; nothing if none has a header."""
     groups: dict[_Group, list[str]] = defaultdict(list)
     looked = _inspect(spark, files, dialect, whole)
     multiline = [path for path in looked if dialect.multiline or dialect.wide or looked[path].broken]
@@ -100,21 +88,12 @@ def read_csv(
         _refuse_twice(spark, groups[group][0], folders, names)
     if types is not None:
         _check_types(spark, types, list(headed.values()))
-    frames = [
-        _read(
-            spark,
-            groups[group],
-            dialect,
-            group,
-            schema=_schema(spark, names, types),
-            typed=types is not None,
-            base=base if folders else None,
-            whole=whole if len(groups[group]) == len(files) else None,
-        )
+    folder = whole if len(groups) == 1 else None
+    return [
+        _read(spark, groups[group], dialect, group, names, types=types, base=base, whole=folder)
         for group, names in headed.items()
         if names
     ]
-    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames) if frames else None
 
 
 def _inspect(
@@ -123,9 +102,13 @@ def _inspect(
     paths = [file.path for file in files]
     if dialect.wide:
         return {path: _Found(None) for path in paths}
-    by_path = _inspect_few(spark, files, dialect)
-    if by_path is None:
+    plain = all(path.lower().endswith(_PLAIN) for path in paths)
+    few = plain and sum(file.size for file in files) <= _FEW_BYTES
+    contents = read_here(spark, paths, lambda file, _: file.read()) if few else None
+    if contents is None:
         by_path = _inspect_lines(load(spark.read.format("text"), whole, paths), dialect)
+    else:
+        by_path = {path: _looked_through(raw, dialect) for path, raw in zip(paths, contents, strict=True)}
     for path, one in sorted(by_path.items()):
         if one.quotes % 2:
             raise InvalidRequest(
@@ -133,20 +116,6 @@ def _inspect(
                 ' ("" if quotes are ordinary characters)'
             )
     return {path: by_path.get(path, _Found(None)) for path in paths}
-
-
-def _inspect_few(
-    spark: SparkSession, files: Sequence[FoundFile], dialect: Dialect
-) -> dict[str, _Found] | None:
-    """Look through files without a job; None if they are not small, or may be compressed."""
-    paths = [file.path for file in files]
-    plain = all(path.lower().endswith(_PLAIN) for path in paths)
-    if not plain or sum(file.size for file in files) > _FEW_BYTES:
-        return None
-    contents = read_here(spark, paths, lambda file, _: file.read())
-    if contents is None:
-        return None
-    return {path: _looked_through(raw, dialect) for path, raw in zip(paths, contents, strict=True)}
 
 
 def _looked_through(raw: bytes, dialect: Dialect) -> _Found:
@@ -167,25 +136,20 @@ def _looked_through(raw: bytes, dialect: Dialect) -> _Found:
 
 
 def _inspect_lines(lines: DataFrame, dialect: Dialect) -> dict[str, _Found]:
+    first = (F.col("_metadata.file_block_start") == 0) & (F.trim("value") != "")
     lines = lines.select(
         "value",
         F.col("_metadata.file_path").alias("file"),
-        F.when(
-            (F.col("_metadata.file_block_start") == 0) & (F.trim("value") != ""),
-            F.monotonically_increasing_id(),
-        ).alias("at"),
+        F.when(first, F.monotonically_increasing_id()).alias("at"),
         _count_quotes(dialect).alias("quotes"),
     )
     found = lines.groupBy("file").agg(
-        F.min_by(F.col("value").cast("binary"), "at").alias("header"),
-        F.sum("quotes").alias("quotes"),
-        (F.count_if(F.col("quotes") % 2 == 1) > 0).alias("broken"),
-        (F.count_if(not_utf8(F.col("value"))) > 0 if dialect.codec == UTF8 else F.lit(True)).alias(
-            "undecoded"
-        ),
+        F.min_by(F.col("value").cast("binary"), "at"),
+        F.sum("quotes"),
+        F.count_if(F.col("quotes") % 2 == 1) > 0,
+        F.count_if(not_utf8(F.col("value"))) > 0 if dialect.codec == UTF8 else F.lit(True),
     )
-    rows = found.collect()
-    return {same_file(row["file"]): _Found(row[1] and bytes(row[1]), *row[2:]) for row in rows}
+    return {same_file(row[0]): _Found(row[1] and bytes(row[1]), *row[2:]) for row in found.collect()}
 
 
 def _line_ends(spark: SparkSession, paths: Sequence[str], dialect: Dialect) -> dict[str, str | None]:
@@ -256,9 +220,8 @@ def _check_twice(spark: SparkSession, path: str, dialect: Dialect, header: str) 
     if len(delimiter) > 1:
         header, delimiter = header.replace(delimiter, "\0"), "\0"
     quoting: Any = {"quotechar": dialect.quote} if dialect.quote else {"quoting": csv.QUOTE_NONE}
-    names = [
-        folded(spark, name) for name in next(csv.reader([header], delimiter=delimiter, **quoting)) if name
-    ]
+    read = next(csv.reader([header], delimiter=delimiter, **quoting))
+    names = [folded(spark, name) for name in read if name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InvalidRequest(f"the header of {path} has the column {twice!r} twice; rename one of them")
@@ -287,14 +250,6 @@ def _check_types(spark: SparkSession, types: StructType, headers: Sequence[Seque
         )
 
 
-def _schema(spark: SparkSession, names: Sequence[str], types: StructType | None) -> StructType:
-    known = {folded(spark, field.name): field for field in (types or ())}
-    return StructType(
-        [known.get(folded(spark, name), StructField(name, StringType())) for name in names]
-        + [StructField(LINE, StringType())]
-    )
-
-
 def _options(dialect: Dialect, group: _Group) -> dict[str, Any]:
     line_end = {"lineSep": group.line_end} if group.line_end else {}
     return {**dialect.csv_options(), "multiLine": group.multiline, **line_end}
@@ -305,63 +260,58 @@ def _read(
     paths: Sequence[str],
     dialect: Dialect,
     group: _Group,
+    header: Sequence[str],
     *,
-    schema: StructType,
-    typed: bool,
+    types: StructType | None,
     base: str | None,
     whole: str | None,
 ) -> DataFrame:
-    options = {**_options(dialect, group), "columnNameOfCorruptRecord": LINE, "mode": "PERMISSIVE"}
+    known = {folded(spark, field.name): field for field in (types or ())}
+    fields = [known.get(folded(spark, name), StructField(name, StringType())) for name in header]
+    options = {**_options(dialect, group), "columnNameOfCorruptRecord": LINE}
     if base:
         options["basePath"] = base
     numbers = {
         field.name: F.expr(f"try_cast({quoted(field.name)} AS {field.dataType.simpleString()})")
-        for field in schema
+        for field in fields
         if isinstance(field.dataType, DoubleType | FloatType)
     }
     # Spark takes numbers that are not finite, and then does not say what their lines were.
-    read = StructType(
-        [StructField(field.name, StringType()) if field.name in numbers else field for field in schema]
-    )
-    rows = load(spark.read.format("csv").options(**options).schema(read), whole, paths)
-    names = [field.name for field in rows.schema if field.name != LINE]
-    texts = [field.name for field in read if isinstance(field.dataType, StringType)][:-1]
-    foreign = F.lit(False)
-    if group.undecoded and texts:
-        foreign = reduce(
-            lambda a, b: a | b,
-            [F.coalesce(F.contains(F.col(quoted(name)), F.lit(UNKNOWN)), F.lit(False)) for name in texts],
-        )
+    read = [StructField(field.name, StringType()) if field.name in numbers else field for field in fields]
+    schema = StructType(read).add(LINE, "string")
+    rows = load(spark.read.format("csv").options(**options).schema(schema), whole, paths)
+    names = [name for name in rows.columns if name != LINE]
+    texts = [field.name for field in read if group.undecoded and isinstance(field.dataType, StringType)]
+    foreign = any_true(F.contains(F.col(quoted(name)), F.lit(UNKNOWN)) for name in texts)
     row = F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), {"ignoreNullFields": "false"})
     line = F.col(LINE)
-    if typed:
+    if types is not None:
         # Spark looks at the types of the columns that are asked for only; so this asks for all of them.
         line = F.when(line.isNotNull() | row.isNull(), F.coalesce(line, row))
     problem = F.when(line.isNotNull(), F.lit(WRONG_COLUMNS))
     if numbers:
         wrong = reduce(F.coalesce, (_wrong(name, number) for name, number in numbers.items()))
-        written = _written([field.name for field in schema if field.name != LINE], dialect)
+        written = _written([field.name for field in fields], dialect)
         line, problem = F.coalesce(line, F.when(wrong.isNotNull(), written)), F.coalesce(problem, wrong)
+    encoding = f"it has U+FFFD, or bytes that are not {dialect.encoding}; name its encoding"
     return rows.select(
         *(numbers.get(name, F.col(quoted(name))).alias(name) for name in names),
         F.when(foreign & F.col(LINE).isNull(), row).otherwise(line).alias(LINE),
-        F.when(foreign, F.lit(f"it has U+FFFD, or bytes that are not {dialect.encoding}; name its encoding"))
-        .otherwise(problem)
-        .alias(PROBLEM),
+        F.when(foreign, F.lit(encoding)).otherwise(problem).alias(PROBLEM),
     )
 
 
 def _wrong(name: str, number: Column) -> Column:
     """What is wrong with a text that is read as a number; JSON has none that is not finite."""
-    return F.when(F.abs(number) >= F.lit(math.inf), F.lit(_INFINITE)).when(
+    infinite = "a number is not finite, or too large for its column's type"
+    return F.when(F.abs(number) >= F.lit(math.inf), F.lit(infinite)).when(
         F.col(quoted(name)).isNotNull() & number.isNull(), F.lit(WRONG_COLUMNS)
     )
 
 
 def _written(names: Sequence[str], dialect: Dialect) -> Column:
     """A line with these columns."""
-    form = {name: str(value) for name, value in dialect.csv_options().items() if name in _FORM}
+    form = {name: str(dialect.csv_options()[name]) for name in ("sep", "quote", "escape")}
     spaces = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
-    return F.to_csv(
-        F.struct(*(F.col(quoted(name)).cast("string").alias(name) for name in names)), form | spaces
-    )
+    texts = (F.col(quoted(name)).cast("string").alias(name) for name in names)
+    return F.to_csv(F.struct(*texts), form | spaces)

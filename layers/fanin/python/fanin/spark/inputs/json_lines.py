@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -23,10 +23,8 @@ TEXT: Final = "_fanin_text"
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _ROWS: Final = 1_000
 """Rows of a page; objects may be large."""
-
-
-class _NotJson(ValueError):
-    """Says in words why a text is not an object of JSON."""
+_Row: TypeAlias = tuple[str | None, ...]
+"""The fields of an object, ``TEXT``, ``LINE`` and ``PROBLEM``."""
 
 
 class _Number(str):
@@ -39,33 +37,16 @@ class _Pairs(list[tuple[str, Any]]):
     """An object, which may have a name more than once."""
 
 
-class Object(NamedTuple):
-    """One object of a dataset, or a text that is none."""
-
-    text: str
-    values: Sequence[str | None]
-    problem: str | None = None
-
-
 def read_json(
-    spark: SparkSession,
-    paths: Sequence[str],
-    dialect: Dialect,
-    names: Sequence[str],
-    folder: str | None = None,
+    spark: SparkSession, paths: Sequence[str], dialect: Dialect, names: Sequence[str], folder: str | None
 ) -> DataFrame:
-    """Read files of JSON: an object on each line; with ``multiline``, an object or an array a file.
-
-    Returns:
-        The fields, each as text; ``TEXT``, ``LINE`` and ``PROBLEM``.
-    """
+    """Read files of JSON: each field as text, ``TEXT``, ``LINE`` and ``PROBLEM``."""
     if dialect.wide and not dialect.multiline:
         raise InvalidRequest(
             f"lines of JSON cannot be told apart in {dialect.encoding}; convert the files to UTF-8, or pass"
             " --multiline for files that are one array or one object"
         )
-    reader = spark.read.format("text").option("wholetext", dialect.multiline)
-    texts = load(reader, folder, paths)
+    texts = load(spark.read.format("text").option("wholetext", dialect.multiline), folder, paths)
     schema = StructType([StructField(name, StringType()) for name in (*names, TEXT, LINE, PROBLEM)])
     task = objects_task(names, dialect.codec, whole=dialect.multiline, exact=case_sensitive(spark))
     return texts.select(F.col("value").cast("binary")).mapInArrow(task, schema)
@@ -77,12 +58,11 @@ def objects_task(names: Sequence[str], codec: str, *, whole: bool, exact: bool) 
     schema = pa.schema([(name, pa.string()) for name in (*names, TEXT, LINE, PROBLEM)])
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        found = list[Sequence[str | None]]()
+        found = list[_Row]()
         for record in records:
             for raw in record.column(0).to_pylist():
-                for text, values, problem in objects(raw, codec, fields, whole=whole, exact=exact):
-                    told = (text, None, None) if problem is None else (None, text, problem)
-                    found.append((*values, *told))
+                for row in objects(raw, codec, fields, whole=whole, exact=exact):
+                    found.append(row)
                     if len(found) == _ROWS:
                         yield page(schema, found)
                         found = []
@@ -91,28 +71,26 @@ def objects_task(names: Sequence[str], codec: str, *, whole: bool, exact: bool) 
     return run
 
 
-def objects(raw: bytes, codec: str, fields: dict[str, int], *, whole: bool, exact: bool) -> Iterator[Object]:
+def objects(raw: bytes, codec: str, fields: dict[str, int], *, whole: bool, exact: bool) -> Iterator[_Row]:
     """The objects of a line, or of a file; blank lines have none."""
-    nothing: list[str | None] = [None] * len(fields)
+    nothing = (*([None] * len(fields)), None)
     try:
         text = raw.decode(codec).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        shown = raw.decode(codec, errors="replace")
-        yield Object(
-            shown, nothing, f"it has bytes that are not {codec}, at {error.start}; name its encoding"
-        )
+        why = f"it has bytes that are not {codec}, at {error.start}; name its encoding"
+        yield *nothing, raw.decode(codec, errors="replace"), why
         return
     if not text.strip(" \t\r\n"):  # what JSON takes for blank, and no other space
         return
     at = 0
     try:
         for start, stop, found in _parsed(text, whole=whole):
-            yield Object(text[start:stop], _values(found, fields, exact=exact))
+            yield *_values(found, fields, exact=exact), text[start:stop], None, None
             at = stop
     except RecursionError:
-        yield Object(text[at:], nothing, "it is nested too deeply")
+        yield *nothing, text[at:], "it is nested too deeply"
     except ValueError as error:
-        yield Object(text[at:], nothing, f"it is not an object of JSON: {error}")
+        yield *nothing, text[at:], f"it is not an object of JSON: {error}"
 
 
 def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, _Pairs]]:
@@ -126,7 +104,8 @@ def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, _Pairs]]:
     while True:
         found, stop = _DECODER.raw_decode(text, at)
         if not isinstance(found, _Pairs):
-            raise _NotJson("its values are not all objects" if array else "it is another value")
+            told = "its values are not all objects" if array else "it is another value"
+            raise ValueError(told)  # noqa: TRY004  like all else that is wrong with a text
         if not array:
             _end(text, stop)
             yield start, len(text) if not whole else stop, found
@@ -136,14 +115,14 @@ def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, _Pairs]]:
         if text[at : at + 1] == "]":
             return _end(text, at + 1)
         if text[at : at + 1] != ",":
-            raise _NotJson(f"there is no comma at character {at}")
+            raise ValueError(f"there is no comma at character {at}")
         at = _space(text, at + 1)
 
 
 def _end(text: str, at: int) -> None:
     at = _space(text, at)
     if at < len(text):
-        raise _NotJson(f"there is more behind its end, at character {at}")
+        raise ValueError(f"there is more behind its end, at character {at}")
 
 
 def _space(text: str, at: int) -> int:
@@ -152,17 +131,13 @@ def _space(text: str, at: int) -> int:
 
 
 def _values(found: _Pairs, fields: dict[str, int], *, exact: bool) -> list[str | None]:
-    values: list[str | None] = [None] * len(fields)
-    seen: set[int] = set()
+    values: dict[int, str | None] = {}
     for name, value in found:
-        place = fields.get(name if exact else name.lower())
-        if place is None:
-            continue
-        if place in seen:
-            raise _NotJson(f"it has the field {name} twice")
-        seen.add(place)
-        values[place] = _text(value)
-    return values
+        if (place := fields.get(name if exact else name.lower())) is not None:
+            if place in values:
+                raise ValueError(f"it has the field {name} twice")
+            values[place] = _text(value)
+    return [values.get(place) for place in range(len(fields))]
 
 
 def _text(value: Any) -> str | None:
@@ -172,7 +147,7 @@ def _text(value: Any) -> str | None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise _NotJson("a text has half of a pair of surrogates") from None
+        raise ValueError("a text has half of a pair of surrogates") from None
     return text
 
 
@@ -188,7 +163,7 @@ def _json(value: Any) -> str:
 
 
 def _constant(name: str) -> None:
-    raise _NotJson(f"{name} is not JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _DECODER: Final = json.JSONDecoder(

@@ -7,6 +7,7 @@ which rows of them, count. Read as plain Parquet, deleted and replaced rows come
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.files import is_denied
+from fanin.spark.runtime.files import DENIED, Folder
 from fanin.spark.runtime.places import canonical, escaped, file_system, is_local, is_pattern, place_of
 
 _FEW: Final = 64
@@ -48,10 +49,7 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
     """Find the files of a dataset: those of all folders below it, in order of their paths.
 
     As everywhere in Spark, names that begin with a dot or an underscore are hidden, and so are empty files.
-
-    Args:
-        spark: the session; on S3 the executors of its cluster look up the files.
-        path: a file, a folder, or a pattern. A file or folder of that very name comes before a pattern.
+    On S3 the executors look up the files. A file or folder of that very name comes before a pattern.
     """
     return _found(spark, as_literal(spark, path), path)
 
@@ -96,19 +94,15 @@ def paths_of(rows: DataFrame) -> list[str]:
 def files_of(rows: DataFrame) -> list[FoundFile]:
     """Find the files that the rows of a DataFrame are read from; none if it is not made of files."""
     paths = paths_of(rows)
-    looked = _looked_up(rows.sparkSession, paths)
-    if looked is not None:
+    if (looked := _looked_up(rows.sparkSession, paths)) is not None:
         return looked
     return _found(rows.sparkSession, [escaped(path) for path in paths], "a file of the DataFrame")
 
 
 def load(reader: DataFrameReader, folder: str | None, paths: Sequence[str]) -> DataFrame:
-    """Read files.
+    """Read files by their paths, in order; or all that are in a folder, if the reader finds the same there.
 
-    Args:
-        reader: of their format.
-        folder: where they are found, if all are wanted. To give Spark 2,000 names takes it a second.
-        paths: of the files, in order.
+    To give Spark 2,000 names takes it a second.
     """
     if folder is not None:
         rows = reader.option("recursiveFileLookup", True).load(folder)
@@ -135,24 +129,16 @@ def as_literal(spark: SparkSession, path: str) -> str:
     """The path as Spark takes it; escaped if something has this very name, and no pattern is meant."""
     if not is_pattern(path):
         return path
-    place, system = _place(spark, path)
-    return escaped(path) if system.exists(place) else path
-
-
-def qualified(spark: SparkSession, path: str) -> str:
-    """A path as a ``FoundFile`` has it: with its file system, from the root."""
-    place, system = _place(spark, path)
-    return str(system.makeQualified(place).toString())
+    return escaped(path) if Folder(spark, path, only_read=True).there() else path
 
 
 def check_not_replaced(
     spark: SparkSession, path: str, files: Iterable[FoundFile], replaced: Mapping[str, str]
 ) -> None:
     """Refuse a dataset that has files in a folder that the job replaces."""
-    folders = {file.path.rpartition("/")[0] for file in files}
-    places = [canonical(folder) for folder in folders]
+    places = [canonical(folder) for folder in {file.path.rpartition("/")[0] for file in files}]
     for folder, argument in replaced.items():
-        place = canonical(qualified(spark, folder))
+        place = Folder(spark, folder).place
         if any(one.startswith(place) for one in places):
             raise InvalidRequest(
                 f"the input {path} has files in {folder}, which this job replaces; name another folder with"
@@ -164,28 +150,18 @@ def check_outside(
     spark: SparkSession, path: str, files: Sequence[FoundFile], replaced: Mapping[str, str]
 ) -> None:
     """Refuse a folder of the job in the dataset, of which it would become a part."""
-    whole = qualified(spark, path)
-    if is_pattern(path) or [file.path for file in files] == [whole]:
+    whole = Folder(spark, path, only_read=True)
+    if is_pattern(path) or [file.path for file in files] == [whole.uri]:
         return
-    root = canonical(whole)
+    root = whole.place
     for folder, argument in replaced.items():
-        place = canonical(qualified(spark, folder))
-        if place.startswith(root) and not _hidden(place.removeprefix(root)):
+        place = Folder(spark, folder).place
+        hidden = any(part.startswith(("_", ".")) for part in place.removeprefix(root).split("/"))
+        if place.startswith(root) and not hidden:
             raise InvalidRequest(
                 f"{folder} is in the input {path}, so the next run would read what this one writes; name a"
                 f" folder outside of it with {argument}"
             )
-
-
-def _hidden(path: str) -> bool:
-    return any(part.startswith(("_", ".")) for part in path.split("/"))
-
-
-def _place(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """A path and its file system, as Hadoop has them; Python has no other way to them."""
-    context: Any = spark.sparkContext
-    place = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001
-    return place, place.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
 
 
 def literal_root(path: str) -> str:
@@ -203,6 +179,8 @@ _LOCAL: Final = "file:"
 """Where threads gain nothing: to connect each to Java takes longer than to look at a folder."""
 _PAGE: Final = 1_000
 """Files that S3 lists by one call."""
+_ROOT: Final = re.compile("^([^/:]+:(?=/))?(//[^/]*)?")
+"""The scheme and the host of a URI."""
 
 
 class TableFolder(NamedTuple):
@@ -277,7 +255,7 @@ class _Look:
         try:
             return bool(place.getFileSystem(self._conf).globStatus(place))
         except Py4JJavaError as error:
-            if is_denied(error):
+            if DENIED.search(str(error)):
                 return False  # a folder above the dataset, which the job may not look into
             raise
 
@@ -290,11 +268,7 @@ def _followed(path: str) -> str:
 
 def _upwards(folder: str) -> Iterator[str]:
     """A folder and those above it, up to the root of its file system."""
-    scheme, colon, path = folder.partition(":") if ":/" in folder else ("", "", folder)
-    prefix = scheme + colon
-    if path.startswith("//"):
-        host = path.split("/")[2]
-        prefix, path = f"{prefix}//{host}", path[2 + len(host) :]
+    path = _ROOT.sub("", folder)
     parts = path.split("/")
     for stop in range(len(parts), 0, -1):
-        yield prefix + "/".join(parts[:stop])
+        yield folder.removesuffix(path) + "/".join(parts[:stop])

@@ -1,6 +1,6 @@
 """Names of columns, compared as the session does: by default without regard to case."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -37,8 +37,3 @@ def with_names(frame: DataFrame, names: Iterable[str]) -> DataFrame:
         taken[name] = column
         columns.append(name)
     return frame if columns == frame.columns else frame.toDF(*columns)
-
-
-def find_name(spark: SparkSession, names: Sequence[str], wanted: str) -> str | None:
-    """The column that a name means; None if there is none."""
-    return next((name for name in names if folded(spark, name) == folded(spark, wanted)), None)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
@@ -29,11 +30,12 @@ from fanin.spark.inputs.listing import (
     fingerprint,
     literal_root,
     load,
-    qualified,
     same_file,
     table_at,
 )
+from fanin.spark.runtime.datasets import ROW_METADATA
 from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import escaped, read_here
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, readable_columns
 
@@ -113,36 +115,30 @@ def open_input(
     literal = as_literal(spark, path)
     # The folder whose subfolders may be columns, such as ``day=1``, or the only file.
     root = path.rstrip("/") if literal != path else literal_root(path)
-    base = qualified(spark, root or "/")
+    base = Folder(spark, root, only_read=True).uri
     layouts = _by_layout(base, files)
-    footers = _footers(spark, files) if format_ is DatasetFormat.PARQUET else None
+    footers = _footers(spark, files) if format_ is DatasetFormat.PARQUET else _Footers(None, alike=False)
     whole = literal if list(layouts) == [()] else None
 
-    def part(folders: Sequence[str], some: Sequence[FoundFile]) -> DataFrame | None:
+    def part(folders: Sequence[str], some: Sequence[FoundFile]) -> list[DataFrame]:
+        under = base if folders else None
         if format_ is DatasetFormat.CSV:
-            return read_csv(spark, some, given, base=base, folders=folders, types=types, whole=whole)
+            return read_csv(spark, some, given, types=types, folders=folders, base=under, whole=whole)
         if format_ is DatasetFormat.JSON:
-            return read_json(spark, [file.path for file in some], given, fields, whole)
-        return _read(
-            spark, some, format_, base if folders else None, whole, alike=bool(footers and footers.alike)
-        )
+            return [read_json(spark, [file.path for file in some], given, fields, whole)]
+        return [_read(spark, some, format_, under, whole, alike=footers.alike)]
 
     parts = [_opened(path, partial(part, folders, some)) for folders, some in layouts.items()]
-    headed = [part for part in parts if part is not None]
-    rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), headed) if headed else None
-    if rows is None:
+    if frames := list(chain.from_iterable(parts)):
+        rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+    else:
         names = [*fields, *([TEXT] if format_ is DatasetFormat.JSON else [])]
-        empty = types or ", ".join(f"`{name}` string" for name in names)
-        rows = spark.createDataFrame([], empty)
-    return Opened(readable(rows), format_, files, footers and footers.rows)
+        rows = spark.createDataFrame([], types or ", ".join(f"`{name}` string" for name in names))
+    return Opened(readable(rows), format_, files, footers.rows)
 
 
 def fingerprint_of(spark: SparkSession, given: Dataset) -> dict[str, Any] | None:
-    """What tells the data from other data of the same name, as JSON, without opening it.
-
-    Returns:
-        None if that cannot be known: for tables whose files Spark does not say.
-    """
+    """What tells the data from other data of the same name, as JSON; None for tables of unknown files."""
     format_ = _format(spark, given)
     if format_.of_files:
         return fingerprint(find_files(spark, given.place))
@@ -155,9 +151,11 @@ def _format(spark: SparkSession, given: Dataset) -> DatasetFormat:
     if given.known is not None:
         return given.known
     table = table_at(spark, given.place) if "/" in given.place else None
-    if table and table.format is None:
+    if table is None:
+        return format_of_path(given.place)
+    if table.format is None:
         raise table.refusal(given.place)
-    return table.format if table and table.format else format_of_path(given.place)
+    return table.format
 
 
 def _types(spark: SparkSession, schema: str | None, format_: DatasetFormat) -> StructType | None:
@@ -199,9 +197,8 @@ def _read(
         reader = reader.option("basePath", base)
     if alike and whole is not None:
         # Without the schema of one Spark would look for it in all that is there, also in empty files.
-        rows = load(reader.schema(reader.load(escaped(paths[0])).schema), whole, paths)
-    else:
-        rows = load(reader, None, paths)
+        reader = reader.schema(reader.load(escaped(paths[0])).schema)
+    rows = load(reader, whole if alike else None, paths)
     if json.dumps(UNKNOWN)[1:-1] in rows.schema.json():
         raise InvalidRequest(
             f"the name of a column in {files[0].path}, or in another file, has bytes that are not UTF-8; the"
@@ -236,29 +233,19 @@ def readable(rows: DataFrame) -> DataFrame:
 
 
 DAMAGED: Final = "the file is damaged, or its writer is wrong: write it anew"
-_ROW_METADATA: Final = b"org.apache.spark.sql.parquet.row.metadata"
-"""Where Spark keeps the types of columns that Parquet does not have."""
 
 
 class _Footers(NamedTuple):
     """How many rows the footers of all files promise; whether all have the same schema, also for Spark."""
 
-    rows: int
+    rows: int | None
     alike: bool
 
 
-def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> _Footers | None:
-    """Look at the footers of Parquet files.
-
-    Returns:
-        None if only Spark can read one: pyarrow has no file system or no credentials, or the file is damaged.
-
-    Raises:
-        InvalidRequest: a footer contradicts itself.
-    """
-    told = read_here(spark, [file.path for file in files], _footer)
-    if told is None:
-        return None
+def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> _Footers:
+    """Look at the footers of Parquet files, unless pyarrow has no credentials, or one is damaged."""
+    if (told := read_here(spark, [file.path for file in files], _footer)) is None:
+        return _Footers(None, alike=False)
     return _Footers(sum(rows for rows, _ in told), len({schema for _, schema in told}) == 1)
 
 
@@ -268,16 +255,12 @@ def _footer(opened: Any, path: str) -> tuple[int, str]:
     if wrong := contradiction(metadata, path):
         raise InvalidRequest(wrong)
     columns = repr(metadata.schema).partition("\n")[2]  # the first line says where the object is
-    schema = columns.encode() + (metadata.metadata or {}).get(_ROW_METADATA, b"")
+    schema = columns.encode() + (metadata.metadata or {}).get(ROW_METADATA.encode(), b"")
     return metadata.num_rows, ids.digest(schema)
 
 
 def check_promised(opened: Opened, read: int) -> None:
-    """Refuse files of which Spark reads other rows than all their footers promise.
-
-    Raises:
-        InvalidRequest: the numbers differ.
-    """
+    """Refuse files of which Spark reads other rows than all their footers promise."""
     if opened.files and opened.promised not in {None, read}:
         raise InvalidRequest(
             f"the footers of {len(opened.files)} files, {opened.files[0].path} first, promise"
@@ -293,11 +276,9 @@ def contradiction(metadata: Any, path: str) -> str | None:
         return (
             f"the footer of {path} says that it has {metadata.num_rows} rows, and that its parts have {rows}"
         )
+    flat = [at for at in range(metadata.num_columns) if not metadata.schema.column(at).max_repetition_level]
     for group in groups:
-        for place in range(metadata.num_columns):
-            column = group.column(place)
-            if metadata.schema.column(place).max_repetition_level:
-                continue
+        for column in map(group.column, flat):
             if column.num_values < group.num_rows:
                 return (
                     f"the footer of {path} says that a part has {group.num_rows} rows, and that its column"

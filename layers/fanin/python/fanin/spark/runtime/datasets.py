@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,13 +13,13 @@ from pyspark.sql.types import StructType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.files import Folder, is_missing, is_unanswered
+from fanin.spark.runtime.files import MISSING, UNANSWERED, Folder
 from fanin.spark.runtime.places import canonical, escaped, read_here
 
 _SIGN: Final = "fanin"
 """In the metadata of a column, which Spark keeps in every file: a job of fanin wrote this dataset."""
-_SCHEMA: Final = "org.apache.spark.sql.parquet.row.metadata"
-"""Where Spark keeps the schema in a file of Parquet, as JSON."""
+ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
+"""Where Spark keeps the schema in a file of Parquet, as JSON, with types that Parquet does not have."""
 _NOT_PARTS: Final = (
     "{[!p.]*,p,p[!a]*,pa,pa[!r]*,par,par[!t]*,part,part[!-]*,.[!p]*,.p[!a]*,.pa[!r]*,.par[!t]*,.part[!-]*}"
 )
@@ -36,17 +36,10 @@ _FEW_BYTES: Final = 16 * 2**20
 """Files, and their bytes, that the driver reads by itself."""
 
 
-class Footer(NamedTuple):
-    """What a file of a dataset says of it."""
-
-    columns: list[str]
-    signed: bool
-
-
-def check_replaceable(
-    spark: SparkSession, folder: str, *, ours: Callable[[Footer], bool] = lambda footer: footer.signed
-) -> bool:
+def check_replaceable(spark: SparkSession, folder: str, *, columns: Sequence[str] | None = None) -> bool:
     """Refuse a folder that holds something other than a dataset of an earlier run, or is a file.
+
+    A dataset of an earlier run has these columns, or if none are given, the sign of jobs.
 
     Returns:
         Whether it is there, as far as can be known.
@@ -59,17 +52,17 @@ def check_replaceable(
         if not part.getLen():
             continue  # of a driver that died
         try:
-            footer = _footer(spark, part.getPath())
+            names, signed = _footer(spark, part.getPath())
         except Py4JJavaError as error:
-            if is_missing(error):
+            if MISSING.search(str(error)):
                 break  # another run is replacing it
             cause = root_cause(error).splitlines()[0]
             raise _in_the_way(folder, f"it cannot be read: {cause}") from error
-        if not ours(footer):
-            columns = ", ".join(footer.columns)
-            raise _in_the_way(
-                folder, f"the dataset in it, with the columns {columns}, was not written by a job of fanin"
+        if not (signed if columns is None else names == columns):
+            told = (
+                f"the dataset in it, with the columns {', '.join(names)}, was not written by a job of fanin"
             )
+            raise _in_the_way(folder, told)
         break
     return True
 
@@ -79,7 +72,7 @@ def _check_names(spark: SparkSession, folder: str) -> bool:
     try:
         entries = Folder(spark, folder).entries(_NOT_PARTS)
     except Py4JJavaError as error:
-        if is_unanswered(error):
+        if UNANSWERED.search(str(error)):
             return False
         raise
     names = (str(one.getPath().getName()) for one in entries or ())
@@ -89,8 +82,8 @@ def _check_names(spark: SparkSession, folder: str) -> bool:
     return entries is not None
 
 
-def _footer(spark: SparkSession, file: Any) -> Footer:
-    """Read the end of a file of Parquet, which takes no Spark job."""
+def _footer(spark: SparkSession, file: Any) -> tuple[list[str], bool]:
+    """The columns of a file of Parquet, and whether it is signed; that takes no Spark job."""
     context: Any = spark.sparkContext
     parquet = context._jvm.org.apache.parquet.hadoop  # noqa: SLF001  Python has no other way to it
     conf = context._jsc.hadoopConfiguration()  # noqa: SLF001
@@ -98,11 +91,11 @@ def _footer(spark: SparkSession, file: Any) -> Footer:
     try:
         about = reader.getFooter().getFileMetaData()
         columns = [str(field.getName()) for field in about.getSchema().getFields()]
-        schema = about.getKeyValueMetaData().get(_SCHEMA)
+        schema = about.getKeyValueMetaData().get(ROW_METADATA)
     finally:
         reader.close()
     fields = StructType.fromJson(json.loads(schema)) if schema else StructType()
-    return Footer(columns, any(_SIGN in field.metadata for field in fields))
+    return columns, any(_SIGN in field.metadata for field in fields)
 
 
 def _in_the_way(folder: str, why: str) -> InvalidRequest:
@@ -128,7 +121,7 @@ def _place(spark: SparkSession, folder: str) -> str:
     try:
         return Folder(spark, folder).place
     except Py4JJavaError as error:
-        if is_unanswered(error):
+        if UNANSWERED.search(str(error)):
             return canonical(folder)
         raise
 
@@ -147,11 +140,7 @@ def read_dataset(spark: SparkSession, folder: str, schema: StructType | str) -> 
 
 
 def read_few(spark: SparkSession, folder: str, columns: Sequence[str]) -> Any:
-    """Read some columns of a small dataset that a job has written, without a job of Spark.
-
-    Returns:
-        A ``pyarrow.Table``; None if the dataset is not small, or if pyarrow cannot read it here.
-    """
+    """Read columns of a small dataset as a ``pyarrow.Table``, without a job; None if that cannot be done."""
     parts = list(Folder(spark, folder).entries("part-*") or ())
     if not 0 < len(parts) <= _FEW_FILES or sum(part.getLen() for part in parts) > _FEW_BYTES:
         return None

@@ -27,11 +27,7 @@ class Raised(NamedTuple):
 
 
 def raised_in_task(error: PySparkException | Py4JError) -> Raised | None:
-    """The error of fanin that a task ended with, which Spark passes on as the text of a traceback.
-
-    Returns:
-        None if no task failed, or it failed with an error that is not fanin's.
-    """
+    """The error of fanin that a task ended with, if it is one; Spark passes on the text of a traceback."""
     # The last of chained errors is the one that was raised.
     _, found, trace = str(error).rpartition(_TRACEBACK)
     raised = _RAISED.match(trace) if found else None
@@ -71,21 +67,17 @@ def root_cause(error: PySparkException | Py4JError) -> str:
 
 _KNOWN: Final = (
     (
-        re.compile(
-            r"Parent path is not a directory|Mkdirs failed|FileAlreadyExistsException|PATH_ALREADY_EXISTS"
-        ),
+        "Parent path is not a directory|Mkdirs failed|FileAlreadyExistsException|PATH_ALREADY_EXISTS",
         "something is in the way, or this job may not write there: {}; name another folder",
     ),
     (DENIED, "no permission: {}; give it to this job, or name another folder"),
-    (re.compile(r"PATH_NOT_FOUND"), "{}"),
+    ("PATH_NOT_FOUND", "{}"),
     (
-        re.compile(r"No FileSystem for scheme"),
+        "No FileSystem for scheme",
         "{}; name a folder of this machine, or run the job where Spark has one, as EMR has for s3://",
     ),
-    (re.compile(r"No space left on device"), "the disk is full: {}"),
+    ("No space left on device", "the disk is full: {}"),
 )
-
-
 _TRANSIENT: Final = re.compile(
     r"^(java\.net\.|javax\.net\.|com\.amazonaws\.|software\.amazon\.|org\.apache\.http\.|.*(Timeout|InterruptedIO))"
 )
@@ -93,14 +85,10 @@ _TRANSIENT: Final = re.compile(
 
 
 def refused_storage(error: PySparkException | Py4JError) -> str | None:
-    """What to do about a failure whose cause is a path that cannot be read or written, or a damaged file.
-
-    Returns:
-        None for any other failure, of which a traceback is needed.
-    """
+    """What to do about a path that cannot be read or written, or a damaged file; None for other failures."""
     cause = root_cause(error)
     for pattern, told in _KNOWN:
-        if pattern.search(cause):
+        if re.search(pattern, cause):
             return told.format(cause)
     texts = causes(error)
     file = unread_file(texts)

@@ -22,65 +22,52 @@ _SURELY: Final = "fs.option.create.conditional.overwrite"
 created. Others ignore it (Options.CreateFileOptionKeys in Hadoop's documentation)."""
 _RENAMES: Final = 5
 """How often a file is put in the place of another, which other drivers may replace at the same time."""
-_MISSING: Final = re.compile(r"^(?:: )?[\w.]*FileNotFoundException", re.MULTILINE)
-"""The error itself, which begins a line, and not one of its causes."""
+MISSING: Final = re.compile(r"^(?:: )?[\w.]*FileNotFoundException", re.MULTILINE)
+"""What Hadoop says of what is not there: the error itself, which begins a line, and not one of its causes."""
 DENIED: Final = re.compile("AccessDenied|AccessControl|Access Denied|Forbidden|Permission denied")
 """What file systems say of a place that this job may not look into, or not write."""
-_UNANSWERED: Final = re.compile("UnsupportedOperationException|UC volume")
+UNANSWERED: Final = re.compile("UnsupportedOperationException|UC volume")
 """What Hadoop's file systems say of volumes of Databricks, which only Spark itself reads and writes."""
 
 
-def is_missing(error: Py4JJavaError) -> bool:
-    """Whether Hadoop says that something is not there."""
-    return _MISSING.search(str(error)) is not None
-
-
-def is_denied(error: Py4JJavaError) -> bool:
-    """Whether the job has no permission for what it asked."""
-    return DENIED.search(str(error)) is not None
-
-
-def is_unanswered(error: Py4JJavaError) -> bool:
-    """Whether Hadoop does not know, of a place that only Spark itself reads and writes."""
-    return _UNANSWERED.search(str(error)) is not None
-
-
 class Folder:
-    """A folder of small files and of datasets."""
+    """A folder of small files and of datasets; one that is only read keeps the checksums of its system."""
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        self.path = path.rstrip("/")
+    def __init__(self, spark: SparkSession, path: str, *, only_read: bool = False) -> None:
+        self.path = path.rstrip("/") or "/"
         context: Any = spark.sparkContext
         self._jvm = context._jvm  # noqa: SLF001  Python has no other way to Hadoop's file systems
         self._system = self._file("").getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
-        self._system.setWriteChecksum(False)
+        if not only_read:
+            self._system.setWriteChecksum(False)
         self._scheme = str(self._system.getUri().getScheme())
 
     def at(self, name: str) -> str:
         """The path of the file or dataset with this name."""
-        return f"{self.path}/{name}"
+        return f"{self.path.rstrip('/')}/{name}"
 
-    def there(self, name: str) -> bool:
-        """Whether there is a file, or some of a dataset, of this name."""
+    def there(self, name: str = "") -> bool:
+        """Whether there is a file, or some of a dataset, of this name; without one, the folder itself."""
         return bool(self._system.exists(self._file(name)))
 
     def finished(self, name: str) -> bool:
         """Whether a dataset of this name was written completely."""
-        return bool(self._system.exists(self._file(f"{name}/_SUCCESS")))
+        return self.there(f"{name}/_SUCCESS")
+
+    @property
+    def uri(self) -> str:
+        """The path with its file system, from the root."""
+        return str(self._system.makeQualified(self._file("")).toString())
 
     @property
     def place(self) -> str:
         """Its URI, the same for all names that it has on S3 or on this machine, with a slash."""
-        return canonical(str(self._system.makeQualified(self._file("")).toString()))
+        return canonical(self.uri)
 
     def entries(self, pattern: str) -> Iterator[Any] | None:
-        """What is in the folder, of the names that match.
+        """Hadoop's ``FileStatus`` of what matches a glob, or of a file in its place; None if there is none.
 
-        Args:
-            pattern: a glob of Hadoop's. Java matches it, since a folder may have very many entries.
-
-        Returns:
-            Hadoop's ``FileStatus`` of each; that of the folder if it is a file; None if it is not there.
+        Java matches names, since a folder may have very many entries.
         """
         folder = self._file("")
         matching = self._jvm.org.apache.hadoop.fs.GlobFilter(pattern)
@@ -88,7 +75,7 @@ class Folder:
             there = self._system.getFileStatus(folder)
             return iter([there] if there.isFile() else self._system.listStatus(folder, matching))
         except Py4JJavaError as error:
-            if is_missing(error):  # or another run has just deleted it
+            if MISSING.search(str(error)):  # or another run has just deleted it
                 return None
             raise
 
@@ -110,24 +97,14 @@ class Folder:
         finally:
             stream.close()
 
-    def write(self, name: str, text: str, *, replace: bool = True) -> bool:
-        """Write a file, as a whole or not at all; says whether it was written.
+    def write(self, name: str, given: str | bytes, *, replace: bool = True) -> bool:
+        """Write a file, as a whole or not at all, a text as UTF-8; says whether it was written.
 
-        Args:
-            name: of the file, in this folder.
-            text: written as UTF-8.
-            replace: whether to replace a file that is there. If not, one of two writers is told that it wrote
-                the file. Only on S3 with Hadoop before 3.4.2, or with EMRFS (EMR before 7.10), may both be
-                told so, if they write in the same moment; read the file afterwards to see whose it is.
-
-        Raises:
-            ServiceUnavailable: the file system does not let it have its name.
+        Without ``replace``, one of two writers is told that it wrote the file. Only on S3 with Hadoop before
+        3.4.2, or with EMRFS (EMR before 7.10), may both be told so, if they write in the same moment; read
+        the file afterwards to see whose it is.
         """
-        return self.write_bytes(name, text.encode(), replace=replace)
-
-    def write_bytes(self, name: str, content: bytes, *, replace: bool = True) -> bool:
-        """Write a file that is not text; as ``write``."""
-        file = self._file(name)
+        file, content = self._file(name), given.encode() if isinstance(given, str) else given
         if self._scheme in BUCKETS:
             if replace:
                 _fill(self._system.create(file, True), content)
@@ -161,7 +138,7 @@ class Folder:
         """Give a file its name, unless another file has it."""
         if self._scheme == "file":
             try:
-                os.link(self._local(beside), self._local(file))
+                os.link(*(self._system.makeQualified(one).toUri().getPath() for one in (beside, file)))
             except FileExistsError:
                 return False
             except OSError:
@@ -186,9 +163,6 @@ class Folder:
             if self._system.exists(file):
                 return False
             raise
-
-    def _local(self, file: Any) -> str:
-        return str(self._system.makeQualified(file).toUri().getPath())
 
     def delete(self, name: str = "") -> None:
         """Delete a file or a dataset that may be there, or without a name the folder itself."""

@@ -65,21 +65,12 @@ _SCHEMES: Final = tuple(f"{scheme}://" for scheme in S3)
 BUCKETS: Final = (*S3, "gs")
 """Schemes of stores of objects, where a path names a bucket, and a file is there when it is closed."""
 _AMAZON: Final = "amazonaws.com"
-_ELSEWHERE: Final = "configured region is"
-"""What pyarrow says of a bucket in another region than it was told."""
-_CENTRAL: Final = f"s3.{_AMAZON}"
-"""The endpoint of all regions, which does not say where a bucket is."""
 
 
 def file_system(path: str, spark: SparkSession | None = None) -> tuple[Any, str]:
-    """Find the file system of a path.
+    """Find the file system of a path, which can be sent to tasks, and the path in it.
 
-    Args:
-        path: a folder or a file, as Spark takes it.
-        spark: the session whose settings of S3A apply; without one, only the environment counts.
-
-    Returns:
-        The file system, which can be sent to tasks, and the path in it.
+    Without a session only the environment counts, and not the settings of S3A.
 
     Raises:
         OSError: the region of a bucket is not known; names the bucket.
@@ -118,15 +109,9 @@ _AT_ONCE: Final = 32
 
 
 def read_here(spark: SparkSession, paths: Sequence[str], read: Callable[[Any, str], _T]) -> list[_T] | None:
-    """Read small files, or the ends of files, without a job: pyarrow opens 2,000 in a tenth of a second.
+    """Read small files of one file system, or their ends: pyarrow opens 2,000 in a tenth of a second.
 
-    Args:
-        spark: the session.
-        paths: of the files, all of one file system.
-        read: takes the open file and its path.
-
-    Returns:
-        None if pyarrow cannot read one of them, perhaps because only Spark has the credentials.
+    None if pyarrow cannot read one of them, perhaps because only Spark has the credentials.
     """
 
     def one(path: str) -> _T:
@@ -160,7 +145,8 @@ def s3_options(bucket: str, conf: Conf, environment: Mapping[str, str]) -> dict[
     if endpoint and "://" not in endpoint:
         plain = (setting("connection.ssl.enabled") or "true").lower() == "false"
         endpoint = f"{'http' if plain else 'https'}://{endpoint}"
-    if not endpoint or endpoint.partition("://")[2].rstrip("/") == _CENTRAL:
+    # The endpoint of all regions does not say where a bucket is.
+    if not endpoint or endpoint.partition("://")[2].rstrip("/") == f"s3.{_AMAZON}":
         endpoint = None
         if environment.get(IGNORE_ENDPOINTS, "").lower() != "true":
             endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
@@ -184,9 +170,6 @@ def _looked_for(place: str, options: Mapping[str, Any], environment: Mapping[str
     Most buckets are in the job's own region, where S3 says whether this one is. pyarrow asks S3 in us-east-1,
     which jobs do not reach that reach S3 in their own region only, as in a VPC without NAT, and waits for its
     answer for minutes.
-
-    Raises:
-        OSError: nobody knows, or the bucket is in another region; names the bucket, and both regions.
     """
     bucket = place.partition("/")[0]
     if not (region := _own_region(environment)):
@@ -195,7 +178,7 @@ def _looked_for(place: str, options: Mapping[str, Any], environment: Mapping[str
     try:
         system.get_file_info(place)
     except OSError as error:
-        if _ELSEWHERE in str(error):
+        if "configured region is" in str(error):  # and that of the bucket is another
             with suppress(OSError):
                 return pafs.S3FileSystem(**options, region=pafs.resolve_s3_region(bucket))
             raise

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Event, Thread
-from types import TracebackType
 from typing import Final, Self, TextIO
 
 from fanin.wire.typed import duration
@@ -54,9 +53,7 @@ class JobProgress:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._over.set()
         self._thread.join()
         if kind is None or not self._terminal:

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from fanin.errors import InvalidRequest, TooManyRejects
+from fanin.spark.runtime.arrow import page
 from fanin.spark.runtime.datasets import check_replaceable, read_dataset, replace_dataset
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.unreadable import UNKNOWN, UNREADABLE, WRONG_COLUMNS, unmarked, unmarked_text
@@ -48,12 +49,8 @@ class Reason(StrEnum):
     UNSENT = "unsent"
 
 
-SCHEMA: Final = StructType(
-    [
-        StructField("value", StringType()),
-        StructField("reason", StringType(), nullable=False),
-        StructField("detail", StringType()),
-    ]
+SCHEMA: Final = (
+    StructType().add("value", "string").add("reason", "string", nullable=False).add("detail", "string")
 )
 """``value`` is the id or the row as it came, a row as JSON; ``reason`` a ``Reason``, ``detail`` in words."""
 
@@ -65,19 +62,13 @@ def rejects_folder(named: str | None, folder: str) -> str:
 
 def check_rejects_folder(spark: SparkSession, folder: str) -> bool:
     """Refuse a folder that holds something other than rejects; as ``check_replaceable``."""
-    return check_replaceable(spark, folder, ours=lambda footer: footer.columns == SCHEMA.names)
+    return check_replaceable(spark, folder, columns=SCHEMA.names)
 
 
 def write_rejects(
     rejects: DataFrame, folder: str, counted: Mapping[str, int] | None = None
 ) -> dict[str, int]:
-    """Write rejects as Parquet; what an earlier run of the same job wrote is replaced.
-
-    Args:
-        rejects: rows of ``SCHEMA``.
-        folder: where to write them.
-        counted: reason → number of rows, if that is known; ``rejects`` is then not looked at for none.
-    """
+    """Write rows of ``SCHEMA`` in the place of those of an earlier run, and count them unless they are."""
     if counted is not None and not counted:
         return write_few_rejects(rejects.sparkSession, [], folder, write_empty=True)
     written = replace_dataset(unmarked(rejects), folder)
@@ -101,15 +92,12 @@ def write_few_rejects(
         folder.delete()
     if rejects or write_empty:
         texts = [unmarked_text(row.value, row.detail) for row in rejects]
-        columns = {
-            "value": [value for value, _ in texts],
-            "reason": [row.reason for row in rejects],
-            "detail": [detail for _, detail in texts],
-        }
+        rows = [(value, row.reason, detail) for (value, detail), row in zip(texts, rejects, strict=True)]
+        columns = pa.schema([(name, pa.string()) for name in SCHEMA.names])
         file = BytesIO()
-        pq.write_table(pa.table(columns, pa.schema([(name, pa.string()) for name in SCHEMA.names])), file)
-        folder.write_bytes("part-00000.parquet", file.getvalue())
-        folder.write_bytes("_SUCCESS", b"")
+        pq.write_table(pa.Table.from_batches([page(columns, rows)]), file)
+        folder.write("part-00000.parquet", file.getvalue())
+        folder.write("_SUCCESS", b"")
     return dict(Counter(row.reason for row in rejects))
 
 

@@ -26,15 +26,10 @@ class Result:
     def summary(self) -> dict[str, Any]:
         """The summary of the job, ready for JSON."""
         named = asdict(self)  # type: ignore[call-overload]
-        told = {
-            "ok": self.ok,
-            "rejects": self.rejects,
-            **named,
-            "accounted": self.accounted,
-            "detail": self.detail,
-        }
-        return {name: value for name, value in told.items() if name not in _OPTIONAL or value}
+        told = {"ok": self.ok, "rejects": self.rejects, **named}
+        told |= {"accounted": self.accounted, "detail": self.detail}
+        return {name: value for name, value in told.items() if name not in _OPTIONAL or value or value == 0}
 
 
-_OPTIONAL = ("detail", "accounted", "totals")
+_OPTIONAL = ("detail", "accounted", "totals", "retry_of", "already")
 """What a summary leaves out where there is nothing to say."""

@@ -1,7 +1,5 @@
 """The stack, as the tasks of a job reach it, and how fast they write to it."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time
@@ -11,8 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from ipaddress import ip_address
+from math import inf
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
 from botocore.utils import get_environ_proxies
@@ -31,10 +30,6 @@ from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured, Unreachable
 from fanin.names import ENV_PROFILE
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-
 _REFUSALS: Final = frozenset(
     {"ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException"}
 )
@@ -48,9 +43,7 @@ _WINDOW: Final = 1.0
 """Seconds in which any number of refusals cuts the rate once."""
 
 _UNITS: Final[Mapping[str, Callable[[bytes], int]]] = {
-    "UpdateItem": lambda _: 1,
-    "PutItem": lambda _: 1,
-    "DeleteItem": lambda _: 1,
+    **dict.fromkeys(("UpdateItem", "PutItem", "DeleteItem"), lambda _: 1),
     "BatchWriteItem": lambda body: body.count(b'"PutRequest"') + body.count(b'"DeleteRequest"'),
     "TransactWriteItems": lambda body: 2 * body.count(b'"TableName"'),
 }
@@ -75,40 +68,34 @@ class SharedPace:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.refusals = 0
-        self._most, self._clock, self._sleep = most, clock, sleep
-        self._lock = Lock()
-        self._rate = most
-        self._step = 0.0
+        self._clock, self._sleep, self._lock = clock, sleep, Lock()
+        self._rate = self._most = inf if most is None else most
+        self._step = self._last = 0.0
         self._next = self._since = self._grown_at = clock()
-        self._cut_at: float | None = None
+        self._cut_at = -inf
         self._sent = 0
-        self._last = 0.0
 
     @property
-    def rate(self) -> float | None:
-        """Write units a second; None while nothing limits them."""
+    def rate(self) -> float:
+        """Write units a second; infinite while nothing limits them."""
         with self._lock:
             self._grow()
             return self._rate
 
-    def attach(self, client: DynamoDBClient) -> None:
+    def attach(self, client: Any) -> None:
         """Let a client send its writes at this pace, repeated attempts included, and learn from refusals."""
-        events: Any = client.meta.events
         for operation, units in _UNITS.items():
-            events.register(f"before-send.dynamodb.{operation}", self._before(units))
-            events.register(f"needs-retry.dynamodb.{operation}", self._answered)
+            client.meta.events.register(f"before-send.dynamodb.{operation}", self._before(units))
+            client.meta.events.register(f"needs-retry.dynamodb.{operation}", self._answered)
 
     def wait(self, units: int = 1) -> None:
         """Wait until the next units may be sent."""
         with self._lock:
-            self._grow()
-            now = self._clock()
+            now = self._grow()
             if now - self._since >= _WINDOW:
                 self._last = self._sent / (now - self._since)
                 self._since, self._sent = now, 0
             self._sent += units
-            if self._rate is None:
-                return
             starts = max(now, self._next)
             self._next = starts + units / self._rate
         if starts > now:
@@ -118,23 +105,21 @@ class SharedPace:
         """Send less from now on."""
         with self._lock:
             self.refusals += 1
-            self._grow()
-            now = self._clock()
-            if self._cut_at is not None and now - self._cut_at < _WINDOW:
+            now = self._grow()
+            if now - self._cut_at < _WINDOW:
                 return
             sending = max(self._last, self._sent / max(now - self._since, _WINDOW))
-            before = min(sending, self._rate) if self._rate else sending
-            self._step = max(before / _STEPS, _SLOWEST / _STEPS)
+            before = min(sending, self._rate)
+            self._step = max(before, _SLOWEST) / _STEPS
             self._rate = max(before * _KEPT, _SLOWEST)
             self._cut_at = self._grown_at = now
 
-    def _grow(self) -> None:
-        """Add what the time since the last look has brought; the lock is held."""
+    def _grow(self) -> float:
+        """Add to the rate what the time until now has brought; the lock is held."""
         now = self._clock()
-        if self._rate is not None and self._step:
-            grown = self._rate + self._step * (now - self._grown_at)
-            self._rate = grown if self._most is None else min(grown, self._most)
+        self._rate = min(self._rate + self._step * (now - self._grown_at), self._most)
         self._grown_at = now
+        return now
 
     def _before(self, units: Callable[[bytes], int]) -> Callable[..., None]:
         def send(request: Any, **_: object) -> None:
@@ -174,18 +159,16 @@ class Service:
     most_writes: float | None = None
 
     @classmethod
-    def from_env(cls, environment: Mapping[str, str] | None = None) -> Service:
+    def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
         """The stack that the environment names by its tables, or by ``FANIN_PROFILE=local``.
 
         Raises:
             NotConfigured: the environment names no tables, which jobs read and write directly; or there is no
                 local stack, and the profile names it.
         """
-        variables = profiled(Settings.from_env().environment if environment is None else environment)
-        known = {*_NAMES, *(_KEYS if wants_local(variables) else ())}
-        named = {
-            name: value for name, value in variables.items() if name.startswith(_PREFIXES) or name in known
-        }
+        given = profiled(Settings.from_env().environment if environment is None else environment)
+        known = {*_NAMES, *(_KEYS if wants_local(given) else ())}
+        named = {name: value for name, value in given.items() if name.startswith(_PREFIXES) or name in known}
         named.pop(ENV_PROFILE, None)  # the file that it leads to is on this machine
         settings = Settings(named)
         try:
@@ -197,7 +180,7 @@ class Service:
             ) from None
         return cls(tuple(sorted(named.items())))
 
-    def paced(self, most_writes: float | None) -> Service:
+    def paced(self, most_writes: float | None) -> Self:
         """The same stack, for processes that send at most so many write units a second."""
         return replace(self, most_writes=most_writes)
 
@@ -262,9 +245,8 @@ def _connected(service: Service) -> tuple[Tracker, LedgerService, Meter]:
 
 
 # Without a VPC, EMR Serverless lets jobs reach a few services only, and SQS is not among them. A request to
-# another one gets no answer, which botocore takes minutes to give up, in each task. So jobs look first.
-TIMEOUT: Final = 4.0
-"""Seconds for one connection, in which a lost packet is sent again twice."""
+# another one gets no answer, which botocore takes minutes to give up, in each task. So jobs look first, for
+# four seconds, in which a lost packet is sent again twice.
 _LOCAL_ADVICE: Final = (
     "Is the local stack up? `fanin local status` tells, `fanin local up` starts it. A stack that was"
     ' started again may have other addresses: run `eval "$(fanin local env)"` again, or set'
@@ -279,11 +261,9 @@ _PORTS: Final = {"http": 80, "https": 443}
 _SERVICES: Final = {"dynamodb": "DynamoDB", "scheduler": "EventBridge Scheduler", "sqs": "SQS"}
 
 
-def require_reachable(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
+def require_reachable(endpoints: Mapping[str, str], *, timeout: float = 4.0) -> None:
     """Connect to all of them at once, and to what a proxy's setting names instead; send nothing."""
-    if not endpoints:
-        return
-    with ThreadPoolExecutor(len(endpoints)) as pool:
+    with ThreadPoolExecutor(len(endpoints) or 1) as pool:
         answers = pool.map(lambda url: _why_not(url, timeout), endpoints.values())
         failed = {name: why for name, why in zip(endpoints, answers, strict=True) if why}
     if failed:

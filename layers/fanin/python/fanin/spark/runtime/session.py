@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -83,16 +83,13 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
     """
     if (running := SparkSession.getActiveSession()) is not None:
         return running
-    builder = SparkSession.builder.appName(name)
-    alone = not submitted()
+    # spark-submit starts the JVM before Python.
+    alone = "PYSPARK_GATEWAY_PORT" not in Settings.from_env().environment
     if alone:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers here do not see settings
         _find_java()
-        for key, value in _ALONE.items():
-            builder = builder.config(key, value)
-    for key, value in {**SETTINGS, **(settings or {})}.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    wanted: dict[str, Any] = {**(_ALONE if alone else {}), **SETTINGS, **(settings or {})}
+    spark = SparkSession.builder.appName(name).config(map=wanted).getOrCreate()
     for logger in (*_LOUD, *(_TOLD_TWICE if alone else ())):
         turn_off(spark, logger)
     return spark
@@ -175,19 +172,10 @@ def quiet_session(name: str, settings: Mapping[str, str] | None = None) -> Itera
         yield spark
 
 
-def submitted() -> bool:
-    """Whether spark-submit started this process; it starts the JVM before Python."""
-    return "PYSPARK_GATEWAY_PORT" in Settings.from_env().environment
-
-
 def _find_java() -> None:
     """Without a Java on the path, use the one that ``make`` puts into the virtual environment."""
     if shutil.which("java") is None and Path(sys.prefix, "bin", "java").is_file():
         os.environ.setdefault("JAVA_HOME", sys.prefix)
-
-
-_TIMEOUT: Final = 2.0
-"""Seconds to wait until Java's loggers are off."""
 
 
 @contextmanager
@@ -196,36 +184,37 @@ def held_interrupt() -> Iterator[None]:
 
     PySpark, interrupted while it waits for Java, leaves a Java behind that never ends.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     held: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda signum, _frame: held.append(signum))
-    try:
+    with _on_interrupt(lambda signum, _frame: held.append(signum)):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
     if held:
         raise KeyboardInterrupt
 
 
 @contextmanager
-def quiet_interrupt(spark: SparkSession) -> Iterator[None]:
+def _on_interrupt(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Handle Ctrl-C in the block, unless it is in another thread than the main one.
+
+    Afterwards it is as before, except when the next Ctrl-C is to end the process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
+            signal.signal(signal.SIGINT, before)
+
+
+def quiet_interrupt(spark: SparkSession) -> AbstractContextManager[None]:
     """Let Ctrl-C raise ``KeyboardInterrupt`` in the block, and turn off all logging first.
 
     Logging stays off, and the next Ctrl-C ends the process at once, so only a process that is about to end
     may use this.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    interrupt = partial(_interrupt, spark)
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is interrupt:
-            signal.signal(signal.SIGINT, before)
+    return _on_interrupt(partial(_interrupt, spark))
 
 
 def _interrupt(spark: SparkSession, signum: int, frame: FrameType | None) -> None:
@@ -239,7 +228,7 @@ def _interrupt(spark: SparkSession, signum: int, frame: FrameType | None) -> Non
     logging.disable()
     silencing = threading.Thread(target=turn_off, args=(spark, ""), daemon=True)
     silencing.start()
-    silencing.join(_TIMEOUT)
+    silencing.join(2.0)
     signal.default_int_handler(signum, frame)
 
 
@@ -252,16 +241,13 @@ def turn_off(spark: SparkSession, logger: str) -> None:
         configurator.setAllLevels(logger, levels.OFF)
 
 
-_CONNECT: Final = "pyspark.sql.connect"
-
-
 def classic(spark: SparkSession, what: str) -> SparkSession:
     """Refuse a session of Spark Connect.
 
     Its client has no Spark context, which says how many tasks a cluster runs, counts what they do, and has
     the settings of Hadoop. ``outcomes`` needs none of these, and takes any session.
     """
-    if type(spark).__module__.startswith(_CONNECT):
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise InvalidRequest(
             f"{what} was called with a session of Spark Connect, whose client has no Spark context. Run"
             " it where the driver is: as a job of the cluster (spark-submit, EMR, Glue, a notebook on a"

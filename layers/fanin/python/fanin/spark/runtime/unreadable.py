@@ -1,5 +1,6 @@
 """Text that is not what its format says, on its way to the rejects."""
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import Final
 
@@ -24,21 +25,17 @@ WRONG_COLUMNS: Final = (
 )
 
 
-def marked(line: str | Column = LINE) -> Column:
+def marked() -> Column:
     """The text of what cannot be read, so that nobody takes it for a value; null where a row can be read."""
-    return F.concat(F.col(line) if isinstance(line, str) else line, F.lit(MARK))
+    return F.concat(LINE, F.lit(MARK))
 
 
 def unmarked(rejects: DataFrame) -> DataFrame:
     """Rejects with their values as they came, as UTF-8; where one was marked, ``detail`` says so."""
     unreadable = F.contains("value", F.lit(MARK))
-    value = F.replace(F.col("value"), F.lit(MARK), F.lit(""))
-    return rejects.withColumns(
-        {
-            "value": decoded(F.when(unreadable, value).otherwise(F.col("value"))),
-            "detail": F.when(unreadable, F.lit(UNREADABLE)).otherwise(decoded(F.col("detail"))),
-        }
-    )
+    value = decoded(F.replace(F.col("value"), F.lit(MARK), F.lit("")))
+    detail = F.when(unreadable, F.lit(UNREADABLE)).otherwise(decoded(F.col("detail")))
+    return rejects.withColumns({"value": value, "detail": detail})
 
 
 def unmarked_text(value: str | None, detail: str | None) -> tuple[str | None, str | None]:
@@ -67,14 +64,15 @@ def undecoded(column: Column, kind: DataType) -> Column | None:
     """
     if isinstance(kind, StringType):
         return not_utf8(column)
+    found: list[Column | None] = []
     if isinstance(kind, StructType):
-        return _any([undecoded(column.getField(field.name), field.dataType) for field in kind])
-    if isinstance(kind, ArrayType):
-        return _any_of(column, kind.elementType)
-    if isinstance(kind, MapType):
-        keys, values = F.map_keys(column), F.map_values(column)
-        return _any([_any_of(keys, kind.keyType), _any_of(values, kind.valueType)])
-    return None
+        found = [undecoded(column.getField(field.name), field.dataType) for field in kind]
+    elif isinstance(kind, ArrayType):
+        found = [_any_of(column, kind.elementType)]
+    elif isinstance(kind, MapType):
+        found = [_any_of(F.map_keys(column), kind.keyType), _any_of(F.map_values(column), kind.valueType)]
+    told = [one for one in found if one is not None]
+    return any_true(told) if told else None
 
 
 def _any_of(array: Column, kind: DataType) -> Column | None:
@@ -85,9 +83,9 @@ def _any_of(array: Column, kind: DataType) -> Column | None:
     return None if undecoded(array, kind) is None else F.exists(array, wrong)
 
 
-def _any(found: list[Column | None]) -> Column | None:
-    told = [F.coalesce(one, F.lit(False)) for one in found if one is not None]
-    return reduce(lambda a, b: a | b, told) if told else None
+def any_true(tests: Iterable[Column]) -> Column:
+    """Whether one of some tests is true; a null is not."""
+    return reduce(lambda a, b: a | b, (F.coalesce(test, F.lit(False)) for test in tests), F.lit(False))
 
 
 def decoded(text: Column) -> Column:

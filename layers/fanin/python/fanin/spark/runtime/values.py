@@ -9,13 +9,11 @@ from fanin.errors import InvalidRequest
 
 def whole(what: str, given: Any, least: int = 0, most: int | None = None) -> int:
     """Read a whole number."""
-    if isinstance(given, str) and given.isascii() and given.isdigit():
-        found = int(given)
-    else:
-        try:
-            found = least - 1 if isinstance(given, bool) else index(given)
-        except TypeError:
-            found = least - 1
+    digits = isinstance(given, str) and given.isascii() and given.isdigit()
+    try:
+        found = least - 1 if isinstance(given, bool) else index(int(given) if digits else given)
+    except TypeError:
+        found = least - 1
     if found < least or (most is not None and found > most):
         bound = f"of at least {least}" if most is None else f"from {least} to {most:,}"
         raise InvalidRequest(f"{what} must be a whole number {bound}, not {shown(given)}")
