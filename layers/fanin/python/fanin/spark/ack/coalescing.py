@@ -70,17 +70,16 @@ class Given(NamedTuple):
         return rows.select(*schema.columns, *reason, *totals), schema, totals
 
 
-def given_of(
+def given_of(  # noqa: PLR0917  the arguments of ``acknowledge``
     what: str,
     rows: DataFrame | Dataset,
     service: Service | None,
     work: str | PathLike[str],
-    *,
     rejects: str | PathLike[str] | None,
     batch_id: Any,
-    ordinals: bool,
     totals: Sequence[str],
     max_rejects: Any,
+    ordinals: bool,
 ) -> Given:
     """Read the arguments of a run, as ``acknowledge`` takes them."""
     folder = path_of("work", work).rstrip("/")
@@ -151,8 +150,7 @@ def sum_of(place: int) -> Column:
     return F.sum(F.expr(word).cast("decimal(38,0)"))
 
 
-SMALL: Final = 4 * 2**20
-"""Most bytes of all files for which it is tried whether their rows are few."""
+SMALL: Final = 4 * 2**20  # most bytes of all files for which it is tried whether their rows are few
 
 
 def _open(
@@ -163,12 +161,7 @@ def _open(
     *,
     by_ordinal: bool,
 ) -> tuple[DataFrame, ParquetFiles | None, bool]:
-    """Open a dataset of acknowledgements.
-
-    Returns:
-        The rows, with the columns that name items; the files, if tasks can read them themselves; and whether
-        the rows may be few.
-    """
+    """Open a dataset: its rows; the files, if tasks can read them themselves; whether rows may be few."""
     name, other = ("ordinal", "item") if by_ordinal else ("item", "ordinal")
     fields = list(dict.fromkeys((name, other, "batch_id", "reason", *totals)))
     opened = open_input(spark, dataset, fields=fields, replaced=replaced)
@@ -191,11 +184,10 @@ def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:
 
 
 def _parquet_files(spark: SparkSession, opened: Opened, fields: Sequence[str]) -> ParquetFiles | None:
-    """The files that tasks can read themselves.
+    """The files that tasks can read themselves; None if Spark has to read them.
 
-    Returns:
-        None if folders have columns that the files do not have, or if pyarrow cannot read the files here,
-        perhaps because only Spark has the credentials; then Spark reads them.
+    Then folders have columns that the files do not have; or pyarrow cannot read the files here, perhaps
+    because only Spark has the credentials.
     """
     if opened.format is not DatasetFormat.PARQUET or not opened.files:
         return None
@@ -217,21 +209,12 @@ def _parquet_files(spark: SparkSession, opened: Opened, fields: Sequence[str]) -
     return files
 
 
-ROWS: Final = 10_000
-"""Most rows that are acknowledged like this: at worst as many writes, by the driver alone."""
-TASKS: Final = 32
-"""Most tasks, of at most so many rows each, so that what comes to the driver together is bounded."""
+ROWS: Final = 10_000  # most rows of a few: at worst as many writes, by the driver alone
+TASKS: Final = 32  # most tasks, of at most so many rows each, so that what comes to the driver is bounded
 
 
 def acknowledge_few(given: Given) -> Acknowledged | None:
-    """Acknowledge, or fail, the items that rows name, if they are few.
-
-    Returns:
-        What was done; None if the rows are too many: then nothing was written.
-
-    Raises:
-        InvalidRequest, TooManyRejects: as ``acknowledge``.
-    """
+    """As ``acknowledge_many``, if the rows are few; None if they are not: then nothing was written."""
     spark, (rows, schema, totals) = given.rows.sparkSession, given.named()
     few = coalesce_few(rows, schema, StoredBatches(given.service), totals)
     if few is None:
@@ -249,7 +232,6 @@ class Few(NamedTuple):
 
     @property
     def rejects(self) -> list[Reject]:
-        """The rows that are left out."""
         return [Reject(row["value"], row["reason"], row["detail"]) for row in self.merged if row["reason"]]
 
     @property

@@ -25,9 +25,8 @@ from fanin.spark.runtime.rejects import SCHEMA as REJECTS
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 MAY_BE_WHOLE: Final = (IntegralType, FractionalType, StringType, NullType)
-"""Types of columns that can hold whole numbers."""
 ALWAYS_WHOLE: Final = (IntegralType, NullType)
-"""Types of columns that hold nothing else."""
+"""Types of columns that can hold whole numbers, and of those that hold nothing else."""
 _INEXACT: Final = {FloatType: 1 << 24, DoubleType: 1 << 53}
 """The first floating-point number that may stand for another whole number: the next one is rounded to it."""
 _TEXT: Final = r"\A-?([0-9]+(\.0+)?|0E-[0-9]+)\z"
@@ -56,8 +55,7 @@ def check_key_type(name: str, kind: DataType) -> None:
         )
 
 
-LONGEST: Final = 256
-"""Most characters of a value that are read; ids have less, so that what was cut is not an id."""
+LONGEST: Final = 256  # most characters of a value that are read; ids have less, so what was cut is not an id
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from fanin.domain import ids
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import GONE, BatchNotFound, ServiceUnavailable, Throttled
-from fanin.spark.ack.schemas import MARK_SCHEMA, MERGED_SCHEMA
+from fanin.spark.ack.schemas import MARK_SCHEMA, MERGED_SCHEMA, slices
 from fanin.spark.ack.skipping import Sieve
 from fanin.spark.runtime.arrow import ArrowBatches, Task, ddl, page
 from fanin.spark.runtime.rejects import Reason
@@ -111,31 +111,28 @@ class WriteResult(NamedTuple):
     @property
     def items(self) -> int:
         """Items that are accounted for."""
-        return self.first + self.ranged + self.duplicates + self.late + self.held
+        return sum(getattr(self, name) for name in ITEMS)
 
 
 COUNTS: Final = WriteResult._fields[2:]
+ITEMS: Final = ("first", "ranged", "duplicates", "late", "held")
 _RESULTS: Final = pa.schema(
     [("batch_id", pa.int64()), ("complete", pa.bool_()), *((name, pa.int64()) for name in COUNTS)]
 )
 RESULTS: Final = ddl(_RESULTS)
 """A row for each batch of each call, and one row without a batch for the writes of each task."""
 
-_AT_ONCE: Final = MAX_HEAVY
-"""Words, or failed items, of one call; a call can fail no more."""
+_AT_ONCE: Final = MAX_HEAVY  # words, or failed items, of one call; a call can fail no more
 _TREE: Final = Tree()
 
 _T = TypeVar("_T")
-_Values = Sequence[int | None]
-"""A value for each total, None where the item brings nothing to it."""
 _Word = tuple[Bits, Sequence[Any]]
 """Bits of a word; and of their items that add to totals the ordinal, followed by the values."""
-_Failing = tuple[int, str | None, str, _Values]
-"""A failed item: ordinal, id, reason and values."""
+_Failing = tuple[int, str | None, str, Sequence[int | None]]
+"""A failed item: ordinal, id, reason, and a value for each total, None where it brings nothing to it."""
 FAILURE: Final = pa.schema(
     [MERGED_SCHEMA.field(name) for name in ("batch_id", "number", "value", "why", "brought")]
 )
-_Write = Callable[[Mapping[int, Sequence[_T]]], list[WriteResult]]
 
 
 def partition_marks(merged: DataFrame, tasks: int) -> DataFrame:
@@ -184,16 +181,10 @@ def mark(
         except (Throttled, ServiceUnavailable):
             sieve.learn(1, 1)  # most are written now: read them before they are sent again
             raise
-        sieve.learn(
-            sum(_TREE.below(mark.level, mark.mask) for some in marks.values() for mark in some),
-            sum(m.duplicates for m in marked),
-        )
+        sieve.learn(sum(map(items_of, shares.values())), sum(m.duplicates for m in marked))
         return [
             WriteResult(
-                m.batch_id,
-                m.complete,
-                m.first,
-                m.ranged,
+                *(m.batch_id, m.complete, m.first, m.ranged),
                 duplicates=m.duplicates + done[m.batch_id],
                 late=m.late,
                 words=len(every[m.batch_id]),
@@ -201,9 +192,11 @@ def mark(
             for m in marked
         ]
 
+    def items_of(share: Sequence[_Word]) -> int:
+        return sum(_TREE.below(mark.level, mark.mask) for mark, _ in share)
+
     def gone(batch_id: int, share: Sequence[_Word]) -> WriteResult:
-        items = sum(_TREE.below(mark.level, mark.mask) for mark, _ in share)
-        return WriteResult(batch_id, late=items, words=len(share))
+        return WriteResult(batch_id, late=items_of(share), words=len(share))
 
     def word(level: int, number: int, mask: int, brought: Any) -> _Word:
         return Bits(level, number, mask & _TREE.full), brought or ()
@@ -220,15 +213,11 @@ def fail(
         rows = ledger.ports.batches.read(shares)
         if missing := shares.keys() - rows.keys():
             raise BatchNotFound(f"there is no batch {min(missing)}")
-        failures = [
-            Failure(
-                item or f"{ids.issue(batch_id, ordinal, 1, rows[batch_id].salt).prefix}:0",
-                why,
-                totals=_by_name(totals, values),
-            )
-            for batch_id, share in shares.items()
-            for ordinal, item, why, values in share
-        ]
+        failures = list[Failure]()
+        for batch_id, share in shares.items():
+            for ordinal, item, why, values in share:
+                item_id = item or f"{ids.issue(batch_id, ordinal, 1, rows[batch_id].salt).prefix}:0"
+                failures.append(Failure(item_id, why, totals=_by_name(totals, values)))
         return [
             WriteResult(
                 r.batch_id, r.complete, r.first, duplicates=len(r.duplicates), late=r.late, held=r.held
@@ -248,7 +237,7 @@ def fail(
 def _calls(
     records: Iterable[ArrowBatches],
     read: Callable[..., _T],
-    write: _Write[_T],
+    write: Callable[[Mapping[int, Sequence[_T]]], list[WriteResult]],
     gone: Callable[[int, Sequence[_T]], WriteResult],
 ) -> Iterator[list[WriteResult]]:
     """Write in calls of ``_AT_ONCE``; a batch that was removed meanwhile does not hold up the others."""
@@ -257,12 +246,7 @@ def _calls(
         # What a busy store refuses is repeated: words that are done by then are found done.
         return PATIENT.patiently(lambda: write(shares), PATIENCE)
 
-    slices = (
-        record.slice(first, _AT_ONCE)
-        for record in records
-        for first in range(0, record.num_rows, _AT_ONCE)  # what the items of a whole page bring is large
-    )
-    for some in slices:
+    for some in slices(records, _AT_ONCE):  # what the items of a whole page bring is large
         shares: dict[int, list[_T]] = {}
         for batch_id, *row in zip(*(column.to_pylist() for column in some.columns), strict=True):
             shares.setdefault(batch_id, []).append(read(*row))

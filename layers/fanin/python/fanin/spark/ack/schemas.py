@@ -1,5 +1,6 @@
 """The rows that tasks pass to each other while acknowledgements are coalesced."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
@@ -62,3 +63,10 @@ def filled(schema: Any, count: int, **columns: Any) -> ArrowBatches:
         else:
             arrays.append(values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def slices(records: Iterable[ArrowBatches], most: int) -> Iterator[ArrowBatches]:
+    """Divide record batches into some of at most so many rows, without a copy."""
+    for record in records:
+        for first in range(0, record.num_rows, most):
+            yield record.slice(first, most)
