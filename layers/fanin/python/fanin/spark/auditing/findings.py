@@ -12,7 +12,7 @@ from fanin.domain.batch import RETENTION, Mode, State
 from fanin.domain.limits import MAX_LIFETIME
 from fanin.spark.auditing import sums
 from fanin.spark.auditing.progress import TOP, Measured
-from fanin.spark.auditing.rows import RowFault
+from fanin.spark.auditing.rows import MALFORMED_KEY, MALFORMED_ROW
 
 
 class FindingKind(StrEnum):
@@ -35,8 +35,8 @@ class FindingKind(StrEnum):
         ORPHAN: a word has no batch. That is not wrong: when a batch is removed, its words expire later.
     """
 
-    MALFORMED_KEY = RowFault.KEY.value
-    MALFORMED_ROW = RowFault.ROW.value
+    MALFORMED_KEY = MALFORMED_KEY
+    MALFORMED_ROW = MALFORMED_ROW
     CONTRADICTION = "contradiction"
     NO_SUCH_CHILD = "no_such_child"
     OUTSIDE = "outside"

@@ -13,7 +13,7 @@ like all integers of Spark: bit 63 is the sign.
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -54,14 +54,7 @@ _SHIFT: Final = 44  # the items of a block, at most 2^42, fit below it
 
 
 def measure_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Measure the words of blocks.
-
-    Args:
-        pages: columns ``TAKEN``, sorted by ``BLOCK``, in pages of any size.
-
-    Yields:
-        Pages of ``MEASURE``, in any order.
-    """
+    """Measure words: of columns ``TAKEN``, sorted by ``BLOCK``, make pages of ``MEASURE`` in any order."""
     for columns in _whole_blocks(pages):
         yield from _unions(columns)
 
@@ -86,9 +79,7 @@ def _whole_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[Columns]:
 def _block_starts(columns: Columns) -> Any:
     """The rows at which blocks begin."""
     changed = np.ones(len(columns["level"]), bool)
-    changed[1:] = False
-    for name in BLOCK:
-        changed[1:] |= columns[name][1:] != columns[name][:-1]
+    changed[1:] = np.any([columns[name][1:] != columns[name][:-1] for name in BLOCK], axis=0)
     return np.flatnonzero(changed)
 
 
@@ -109,7 +100,7 @@ def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
     row, begin, end = row[order], begin[order], end[order]
 
     lost = np.flatnonzero(columns["finished"])
-    lost = lost[~_below(_Marks(level[row], begin, end), level[lost], (first + origin)[lost])]
+    lost = lost[~_below((level[row], begin, end), level[lost], (first + origin)[lost])]
     if len(lost):
         yield _page(
             Measured.LOST, columns["batch_id"][lost], level=level[lost], number=columns["number"][lost]
@@ -151,24 +142,19 @@ def _runs(words: Any) -> tuple[Any, Any, Any]:
     return row, low, high
 
 
-class _Marks(NamedTuple):
-    """Cleared runs on the number line, sorted by ``begin``, with the levels of their words."""
+def _below(runs: tuple[Any, Any, Any], levels: Any, places: Any) -> Any:
+    """Which words, given by level and first item, are below a clear bit of a higher word of their block.
 
-    level: Any
-    begin: Any
-    end: Any
-
-
-def _below(marks: _Marks, levels: Any, places: Any) -> Any:
-    """Which words, given by level and first item, are below a clear bit of a higher word of their block."""
+    Runs of clear bits have the level of their word, where they begin on the number line, sorted, and end.
+    """
+    of, begin, end = runs
     under = np.zeros(len(levels), bool)
     for level in np.unique(levels):
-        higher = marks.level > level
-        if not higher.any():
-            continue
-        reach, ours = np.maximum.accumulate(marks.end[higher]), levels == level
-        left = np.searchsorted(marks.begin[higher], places[ours], side="right") - 1
-        under[ours] = (left >= 0) & (reach[np.maximum(left, 0)] > places[ours])
+        higher = of > level
+        if higher.any():
+            reach, ours = np.maximum.accumulate(end[higher]), levels == level
+            left = np.searchsorted(begin[higher], places[ours], side="right") - 1
+            under[ours] = (left >= 0) & (reach[np.maximum(left, 0)] > places[ours])
     return under
 
 

@@ -4,7 +4,6 @@ Exports and scans both give lines like ``{"Item": {"word_id": {"S": "7/0/1"}, "w
 there is one reader. A row that the service cannot have written is kept, with its ``fault``, and is not fatal.
 """
 
-from enum import StrEnum
 from functools import reduce
 from operator import and_, or_
 from typing import Final
@@ -22,30 +21,16 @@ LINES: Final = StructType([StructField("value", StringType())])
 """Each a line of DynamoDB JSON."""
 
 
-class RowFault(StrEnum):
-    """Why a row cannot be from the service.
-
-    Attributes:
-        KEY: the service makes no such keys.
-        ROW: an attribute is missing, has another type, or is out of its range.
-    """
-
-    KEY = "malformed_key"
-    ROW = "malformed_row"
-
-
-_DETAIL: Final = 200
-"""Most characters of a malformed row that a finding shows."""
+MALFORMED_KEY: Final = "malformed_key"
+MALFORMED_ROW: Final = "malformed_row"
 _REQUIRED: Final = (
     *("items", "acked", "created_at", "touched_at", "expires_at"),
     *("open_idle_ttl", "closed_idle_ttl"),
 )
 _NUMBERS: Final = (*_REQUIRED, "closed_at", "ended_at", "stall_after")
-_MOST: Final = 2**53
-"""The largest number of a row. So milliseconds of it are still a BIGINT, and no row can stop an audit."""
+_MOST: Final = 2**53  # so milliseconds of a row's number are still a BIGINT, and no row can stop an audit
 _TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf", "totals")
-SUM: Final = "decimal(38,0)"
-"""The type of a sum: DynamoDB adds numbers of 38 digits exactly."""
+SUM: Final = "decimal(38,0)"  # DynamoDB adds numbers of 38 digits exactly
 _TOTALS: Final = f"^{NAME}( {NAME}){{0,{MAX_TOTALS - 1}}}$"
 
 
@@ -62,22 +47,19 @@ def words(lines: DataFrame) -> DataFrame:
         carried: how many of its bits were cleared with a whole tally; null if the row does not have it.
         sums: of the totals of the batch, null for those that the row does not have; null if it has none.
         expires_at: seconds since the epoch.
-        fault: a ``RowFault``, or null.
+        fault: ``MALFORMED_KEY`` or ``MALFORMED_ROW`` if the service cannot have written the row, or null.
         detail: the beginning of the row, if it has a fault.
     """
     item = _struct(
         word_id="S", word="N", done="NS", failed="N", expires_at="N", **dict.fromkeys(("carried", *SUMS), "N")
     )
-    rows = lines.select(F.from_json("value", _line(item)).alias("line"), "value").select(
-        "line.Item.*", "value"
-    )
+    rows = _items(lines, item, "value")
     sums, odd_sums = _sums()
     key = F.expr(r"word_id.S rlike '^(0|[1-9][0-9]{0,15})/(0|[1-9][0-9]?)/(0|[1-9][0-9]{0,12})$'")
+    kinds = {"batch_id": "bigint", "level": "int", "number": "bigint"}
     parts = [
         F.expr(f"try_cast(split_part(word_id.S, '/', {part}) as {kind})").alias(name)
-        for part, (name, kind) in enumerate(
-            (("batch_id", "bigint"), ("level", "int"), ("number", "bigint")), 1
-        )
+        for part, (name, kind) in enumerate(kinds.items(), 1)
     ]
     typed = rows.select(
         F.col("word_id.S").alias("word_id"),
@@ -96,10 +78,9 @@ def words(lines: DataFrame) -> DataFrame:
     named = f"well_named and batch_id <= {MAX_BATCH_ID}"
     odd = (
         "expires_at is null or (has_word and word is null) or (has_failed and failed is null)"
-        " or (has_done and done_bits is null) or odd_sums"
-        " or carried < 0"
+        " or (has_done and done_bits is null) or odd_sums or carried < 0"
     )
-    fault = F.when(F.expr(f"not ({named})"), RowFault.KEY).when(F.expr(odd), RowFault.ROW)
+    fault = F.when(F.expr(f"not ({named})"), MALFORMED_KEY).when(F.expr(odd), MALFORMED_ROW)
     return typed.withColumn("fault", fault).select(
         "word_id",
         *(F.expr(f"if({named}, {name}, null)").alias(name) for name in ("batch_id", "level", "number")),
@@ -108,7 +89,7 @@ def words(lines: DataFrame) -> DataFrame:
         "done_bits",
         F.coalesce("failed", F.lit(0)).alias("failed_bits"),
         *("carried", "sums", "expires_at", "fault"),
-        F.when(F.col("fault").isNotNull(), F.substring("value", 1, _DETAIL)).alias("detail"),
+        F.when(F.col("fault").isNotNull(), F.substring("value", 1, 200)).alias("detail"),
     )
 
 
@@ -128,7 +109,7 @@ def batches(lines: DataFrame) -> DataFrame:
         **dict.fromkeys((*_NUMBERS, *SUMS), "N"),
         **dict.fromkeys(_TEXTS, "S"),
     )
-    rows = lines.select(F.from_json("value", _line(item)).alias("line")).select("line.Item.*")
+    rows = _items(lines, item)
     sums, odd_sums = _sums()
     sound = [
         F.expr("salt.B rlike '^[A-Za-z0-9+/]{22}==$'"),
@@ -158,7 +139,7 @@ def batches(lines: DataFrame) -> DataFrame:
         *(name for name in _TEXTS if name != "totals"),
         *("partial", "totals_exact", "sums"),
         F.split("totals", " ").alias("totals"),
-        F.when(~F.coalesce(reduce(and_, whole), F.lit(False)), RowFault.ROW).alias("fault"),
+        F.when(~F.coalesce(reduce(and_, whole), F.lit(False)), MALFORMED_ROW).alias("fault"),
     )
 
 
@@ -207,8 +188,9 @@ def _mask(positions: str) -> Column:
     )
 
 
-def _line(item: StructType) -> StructType:
-    return StructType([StructField("Item", item)])
+def _items(lines: DataFrame, item: StructType, *also: str) -> DataFrame:
+    parsed = F.from_json("value", StructType([StructField("Item", item)])).alias("line")
+    return lines.select(parsed, *also).select("line.Item.*", *also)
 
 
 def _struct(**attributes: str) -> StructType:
