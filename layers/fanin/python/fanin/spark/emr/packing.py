@@ -12,13 +12,16 @@ from typing import Final, Self
 
 from fanin.errors import InvalidRequest
 
-ENTRY: Final = "fanin/spark/jobs/__main__.py"
-"""The script that starts any job."""
-JOBS: Final = "fanin-jobs"
-"""Its name beside the scripts of users."""
-_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can hold. With the times of files, every zip would differ."""
-_MODE: Final = 0o644 << 16
+ENTRY: Final = "fanin/spark/jobs/__main__.py"  # the script that starts any job
+JOBS: Final = "fanin-jobs"  # its name beside the scripts of users
+_EPOCH: Final = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # the earliest of a zip; with the times of files, every zip would differ
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,6 @@ def _zip(files: Iterable[tuple[str, Traversable]]) -> bytes:
                 packed.writestr(zipfile.ZipInfo(folder, _EPOCH), b"")
             folders.update(parents)
             info = zipfile.ZipInfo(name, _EPOCH)
-            info.external_attr, info.compress_type = _MODE, zipfile.ZIP_DEFLATED
+            info.external_attr, info.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
             packed.writestr(info, file.read_bytes())
     return content.getvalue()

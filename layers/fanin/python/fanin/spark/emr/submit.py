@@ -23,10 +23,7 @@ from fanin.spark.emr.packing import Script
 SUCCESS: Final = "SUCCESS"
 ENDED: Final = (SUCCESS, "FAILED", "CANCELLED")
 """States that never change again."""
-POLL: Final = 10.0
-"""Seconds between two looks at a run, which takes at least a minute."""
-_CODE: Final = "code"
-_MINUTE: Final = timedelta(minutes=1)
+POLL: Final = 10.0  # seconds between two looks at a run, which takes at least a minute
 
 
 @dataclass(frozen=True)
@@ -124,11 +121,7 @@ class Runs:
         return client_factory("emr-serverless", read_timeout=60)()
 
     def submit(self, submission: Submission) -> JobRun:
-        """Start a job.
-
-        Returns:
-            The run; if its token was used before, the run of that time.
-        """
+        """Start a job; if its token was used before, this gives the run of that time."""
         job, arguments = submission.job, submission.arguments
         entry, code = self._pipeline.entry, [self._pipeline.package]
         if submission.package:
@@ -154,22 +147,16 @@ class Runs:
             "retryPolicy": {"maxAttempts": submission.attempts},
         }
         if submission.timeout is not None:
-            request["executionTimeoutMinutes"] = math.ceil(submission.timeout / _MINUTE)
+            request["executionTimeoutMinutes"] = math.ceil(submission.timeout / timedelta(minutes=1))
         with _explained("start the job"):
             answer = self._emr.start_job_run(applicationId=self._pipeline.application, **request)
         return JobRun(answer["jobRunId"], job)
 
     def look(self, run_id: str) -> JobRun:
-        """Read the state of a run."""
         with _explained("look at the run"):
             seen = self._emr.get_job_run(**self._named(run_id))["jobRun"]
-        return JobRun(
-            run_id,
-            seen.get("name", ""),
-            seen["state"],
-            seen["stateDetails"],
-            seen.get("totalExecutionDurationSeconds"),
-        )
+        state, seconds = (seen["state"], seen["stateDetails"]), seen.get("totalExecutionDurationSeconds")
+        return JobRun(run_id, seen.get("name", ""), *state, seconds)
 
     def follow(self, run_id: str, *, sleep: Callable[[float], None] = time.sleep) -> Iterator[JobRun]:
         """Give each change of state, until the run has ended."""
@@ -206,7 +193,7 @@ class Runs:
         client, urls = client_factory("s3", read_timeout=60)(), list[str]()
         for suffix, content in (("py", script.entry), ("zip", script.files)):
             if content is not None:
-                key = f"{_CODE}/{script.digest}/{script.name}.{suffix}"
+                key = f"code/{script.digest}/{script.name}.{suffix}"
                 with _explained("upload the code"):
                     client.put_object(Bucket=self._pipeline.bucket, Key=key, Body=content)
                 urls.append(f"s3://{self._pipeline.bucket}/{key}")
