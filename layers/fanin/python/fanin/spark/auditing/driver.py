@@ -172,11 +172,11 @@ def audit(
 
 def _check_folders(spark: SparkSession, snapshot: str, output: str) -> None:
     results = [f"{output}/{name}" for name in _RESULTS]
-    for read in (f"{snapshot}/{name}" for name in _SNAPSHOT):
-        check_apart(spark, "the rows that are read", read, results)
-        check_replaceable(spark, read)
-    for result in results:
-        check_replaceable(spark, result)
+    read = [f"{snapshot}/{name}" for name in _SNAPSHOT]
+    for folder in read:
+        check_apart(spark, "the rows that are read", folder, results)
+    for folder in (*read, *results):
+        check_replaceable(spark, folder)
 
 
 def _sums(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> dict[str, Any]:

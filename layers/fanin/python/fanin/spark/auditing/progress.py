@@ -28,18 +28,12 @@ Columns: TypeAlias = dict[str, Any]
 
 
 class Measured(IntEnum):
-    """What a row of ``MEASURE`` is.
-
-    Attributes:
-        HULL: the range from the first done item of a block to its last, or a run of done items of a higher
-            tier; ``done`` says how many of its items are done.
-        GAP: a range of missing items within a hull.
-        LOST: a finished word that no word above it knows of: no bit above it is clear.
-    """
+    """What a row of ``MEASURE`` is."""
 
     HULL = 0
-    GAP = 1
-    LOST = 2
+    """From the first done item of a block to its last, or a run of a higher tier; of these are ``done``."""
+    GAP = 1  # a range of missing items within a hull
+    LOST = 2  # a finished word that no word above it knows of: no bit above it is clear
 
 
 MEASURE: Final = (
@@ -90,9 +84,8 @@ def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
     block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(level))))
     size = np.left_shift(np.int64(1), 6 * level)
     first = columns["number"] * (size << 6)
-    origin = (block << _SHIFT) - (
-        columns["block"] << (6 * TIER * (tier + 1))
-    )  # is added to an item, and gives its place on the line
+    # Is added to an item, and gives its place on the line.
+    origin = (block << _SHIFT) - (columns["block"] << (6 * TIER * (tier + 1)))
     row, low, high = _runs(columns["cleared"])
     begin = first[row] + low * size[row] + origin[row]
     end = np.minimum(first[row] + high * size[row], columns["items"][row]) + origin[row]
@@ -171,12 +164,9 @@ def _page(part: Measured, batch: Any, **columns: Any) -> pa.RecordBatch:
 
 
 TREE: Final = Tree()
-TOP: Final = TREE.root_level(MAX_ITEMS)
-"""The highest level that a tree can have."""
-
+TOP: Final = TREE.root_level(MAX_ITEMS)  # the highest level that a tree can have
 TIER: Final = 3
 """Levels of a tier. One of its topmost words and all words below it are a *block*, at most 4,161 rows."""
-
 _LAST: Final = "shiftright(items - 1, cast(6 * (level + 1) as int))"
 _EDGE: Final = f"shiftright(items - 1, cast(6 * level as int)) + 1 - {_LAST} * 64"
 _LEVELS: Final = f"transform(sequence(0, {TOP}), level -> {{}})"
@@ -188,8 +178,7 @@ def with_trees(batches: DataFrame) -> DataFrame:
     Returns:
         The same rows with
         root: the level on which one word covers all items; null for a batch without items.
-        lasts: for each level the number of its last word.
-        edges: for each level the mask of that word's bits that stand for children.
+        lasts, edges: of each level the number of the last word, and the mask of its bits that have children.
     """
     root = F.when(F.col("items") <= 0, None)
     for level in range(TOP + 1):
@@ -204,17 +193,12 @@ def with_trees(batches: DataFrame) -> DataFrame:
 
 
 def with_places(words: DataFrame) -> DataFrame:
-    """Find the place of each word in the tree of its batch.
-
-    Args:
-        words: ``level``, ``number`` and ``bits`` of words; and of their batches ``closed_at`` and the columns
-            of ``with_trees``.
+    """Find the place of each word in the tree of its batch, of ``with_trees``.
 
     Returns:
         The same rows with
         inside: whether the tree has the word.
-        existing: mask of its bits that stand for children.
-        cleared: mask of those that are clear.
+        existing, cleared: masks of its bits that stand for children, and of those that are clear.
         settled: whether the word is done. In a batch that is open, or that ended without having been closed,
             only 0 counts as done, since nothing settles its edge.
         tier, block: of the block that the word belongs to.
@@ -235,13 +219,9 @@ def with_places(words: DataFrame) -> DataFrame:
 
 
 def measure(words: DataFrame) -> DataFrame:
-    """Measure the words of exact batches.
+    """Measure the words of ``with_places`` that are inside their trees, as rows of ``MEASURE``.
 
-    Args:
-        words: of ``with_places``; only those inside their trees.
-
-    Returns:
-        Rows of ``MEASURE``. The hulls of a batch do not overlap, nor do the gaps within them.
+    The hulls of a batch do not overlap, nor do the gaps within them.
     """
     taken = words.withColumn("finished", F.expr("settled and level < root")).select(*TAKEN, "root")
     alive = taken.join(_covered(taken), list(BLOCK), "left_anti").select(*TAKEN)
@@ -250,11 +230,7 @@ def measure(words: DataFrame) -> DataFrame:
 
 
 def missing(measured: DataFrame, batches: DataFrame) -> DataFrame:
-    """The ranges of items that are not done.
-
-    Returns:
-        batch_id, start, stop: half-open, disjoint and not adjacent.
-    """
+    """The ranges of items that are not done: batch_id, start, stop; half-open, disjoint and not adjacent."""
     wanted = batches.select("batch_id", "items")
     hulls = measured.where(F.col("part") == Measured.HULL.value).select("batch_id", "start", "stop")
     ends = wanted.selectExpr("batch_id", "items AS start", "items AS stop")
@@ -279,10 +255,13 @@ def _covered(words: DataFrame) -> DataFrame:
         .select(*BLOCK, "root")
         .distinct()
         .select(*BLOCK, above.alias("level"))
-        .withColumn(
-            "bit", F.expr(f"cast(shiftright(block, cast(6 * (level - 1 - ({top})) as int)) & 63 as int)")
+        .select(
+            *("batch_id", "tier", "block", "level"),
+            F.expr(f"cast(shiftright(block, cast(6 * (level - 1 - ({top})) as int)) & 63 as int)").alias(
+                "bit"
+            ),
+            F.expr(f"shiftright(block, cast(6 * (level - ({top})) as int))").alias("number"),
         )
-        .withColumn("number", F.expr(f"shiftright(block, cast(6 * (level - ({top})) as int))"))
     )
     clear = words.where(f"level >= {TIER} and cleared <> 0").select("batch_id", "level", "number", "cleared")
     met = paths.join(clear, ["batch_id", "level", "number"])

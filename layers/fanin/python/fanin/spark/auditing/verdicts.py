@@ -23,21 +23,11 @@ from fanin.spark.auditing.findings import (
 )
 from fanin.spark.auditing.progress import with_places, with_trees
 
-SLACK: Final = 60_000
-"""Milliseconds by which the clocks of tables, functions and this job may differ."""
+SLACK: Final = 60_000  # milliseconds by which the clocks of tables, functions and this job may differ
 
 
 class BatchVerdict(StrEnum):
-    """What the words say about the stored state of a batch; the worst comes first.
-
-    Attributes:
-        EARLY: the batch is complete, and items are pending.
-        STUCK: the batch is closed and every item is done, and it is not complete.
-        WRONG: something else is wrong; the findings say what.
-        IN_FLUX: the batch was active while the tables were read, which may explain its findings.
-        COUNTED: the batch is estimated, so it has no words to compare with.
-        SOUND: nothing was found.
-    """
+    """What the words say about the stored state of a batch; the worst comes first."""
 
     EARLY = "early"
     STUCK = "stuck"
@@ -49,19 +39,12 @@ class BatchVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class Audit:
-    """What a snapshot of the two tables says. Write its datasets while it is ``kept``.
+    """What a snapshot of the two tables says. Write its datasets while it is ``kept``."""
 
-    Attributes:
-        batch_rows: of ``rows.batches``.
-        word_rows: of ``rows.words``.
-        since: milliseconds since the epoch; when reading the earlier table began.
-        until: milliseconds since the epoch; when reading the later table ended.
-    """
-
-    batch_rows: DataFrame
-    word_rows: DataFrame
-    since: int
-    until: int
+    batch_rows: DataFrame  # of ``rows.batches``
+    word_rows: DataFrame  # of ``rows.words``
+    since: int  # milliseconds since the epoch; when reading the earlier table began
+    until: int  # when reading the later table ended
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -77,18 +60,7 @@ class Audit:
             rows.unpersist()
 
     def batches(self, findings: DataFrame) -> DataFrame:
-        """Every batch: what it is, how far it has come, and the verdict.
-
-        Returns:
-            batch_id, user_key, state, mode, kind, items, done, pending, partial, created_at, touched_at,
-            closed_at, ended_at, expires_at.
-            totals: by name, what the leaves add up to, or the counts of an estimated batch; null for a batch
-                without totals.
-            age: seconds from its creation to its end, or to the snapshot.
-            rate: items done per second, from its creation to its end or its last activity.
-            wrong, in_flux: number of findings of either sort.
-            verdict: a ``BatchVerdict``.
-        """
+        """Every batch: what it is, how far it has come, and the verdict; docs/how-to/spark/audit.md."""
         counts = findings.groupBy("batch_id").agg(
             F.count_if("wrong").alias("wrong"),
             F.count_if("in_flux").alias("in_flux"),
@@ -124,21 +96,13 @@ class Audit:
         )
 
     def missing(self, batches: DataFrame) -> DataFrame:
-        """The ranges of items that are not done: batch_id, start, stop (half-open).
-
-        Args:
-            batches: of this audit. Those that are estimated are left out: nothing says which items are done.
-        """
+        """The ranges of items that are not done; of estimated batches nothing says which these are."""
         return progress.missing(self.measured, batches.where(f"mode = '{Mode.EXACT.value}'"))
 
     def findings(self) -> DataFrame:
         """Everything that was found; see ``findings.judge``."""
-        found = (
-            word_findings(self.words)
-            .unionByName(level_findings(self.measured))
-            .unionByName(batch_findings(self.advanced))
-            .unionByName(total_findings(self.words))
-        )
+        found = word_findings(self.words).unionByName(level_findings(self.measured))
+        found = found.unionByName(batch_findings(self.advanced)).unionByName(total_findings(self.words))
         return judge(found, self.advanced)
 
     @cached_property
