@@ -13,7 +13,7 @@ from pyspark.sql.types import NullType
 from fanin.domain.ids import Block
 from fanin.domain.limits import MAX_REASON
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Item, Refused, find_items
+from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Item, Refused, find_items, refused
 from fanin.spark.ack.numpy_items import IdColumns, decoded
 from fanin.spark.ack.page_builder import PAGE_BITS, Ints, PageBuilder, Rows
 from fanin.spark.ack.schemas import PAGE_SCHEMA, PAGES, filled, slices
@@ -137,14 +137,10 @@ class Coalescer:
         indices: Ints,
         show: Callable[[Ints], Any],
     ) -> Iterator[ArrowBatches]:
-        """Add the items that were issued to the pages; give the others as rejects.
+        """Add the items that were issued to the pages; give the others as rejects, as ``show`` has them.
 
-        Args:
-            names: each once.
-            found: what each name stands for.
-            codes: for each row the position of its name in ``names``; ignored if there is only one name.
-            indices: for each row the number of its item below that name.
-            show: takes positions of rows, and gives those rows as they came.
+        Names come once, each with what was found for it. Rows have the position of their name, ignored if
+        there is only one, in ``codes``, and the number of their item below that name in ``indices``.
         """
         if not len(indices):
             return
@@ -158,12 +154,7 @@ class Coalescer:
             and not (good := unsigned < (sizes if single else sizes[codes])).all()
         ):
             rows = np.flatnonzero(~good)
-            told = [
-                block
-                if isinstance(block, Refused)
-                else Refused(Reason.FOREIGN, f"there are {block.size} items")
-                for block in found
-            ]
+            told = [refused(block) for block in found]
             why = [told[code] for code in codes[rows].tolist()]
             yield self._rejects(show(rows), [r.reason for r in why], [r.detail for r in why])
             codes, indices = codes[good], indices[good]
@@ -186,12 +177,13 @@ class Coalescer:
         return key
 
     def _repeated(self, repeats: Iterator[Rows]) -> Iterator[ArrowBatches]:
+        by_number = self._schema.row_json
         for keys, ordinals in repeats:
             shown = []
             for key, ordinal in zip(keys.tolist(), ordinals.tolist(), strict=True):
                 name, block = self._names[key], self._blocks[key]
-                by_number = self._schema.row_json(block.batch_id, ordinal) if name is None else None
-                shown.append(by_number or f"{name}:{ordinal - block.first}")
+                number = ordinal - block.first
+                shown.append(f"{name}:{number}" if name else by_number(block.batch_id, ordinal))
             yield self._rejects(shown, Reason.DUPLICATE, REPEATED)
 
     def _singles(self, rows: ArrowBatches) -> Iterator[ArrowBatches]:
@@ -200,9 +192,9 @@ class Coalescer:
             columns = {name: some.column(name) for name in some.schema.names}
             given, rejects = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
             for shown, item, why, values, odd in self._looked_at(columns, some.num_rows):
-                refused = item if isinstance(item, Refused) else self._judge(item, why, values, odd)
-                if refused:
-                    rejects.append((shown, *refused))
+                wrong = item if isinstance(item, Refused) else self._judge(item, why, values, odd)
+                if wrong:
+                    rejects.append((shown, *wrong))
                 elif isinstance(item, Item):
                     reason = None if why is None else why.decode()[:MAX_REASON]
                     given.append((*item, reason, values, shown))

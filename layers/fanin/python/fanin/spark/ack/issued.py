@@ -165,9 +165,12 @@ def find_items(names: Sequence[str | None], issued: IssuedItems, *, by_id: bool)
 
 
 def _item(found: re.Match[str], block: Found) -> Item | Refused:
-    if isinstance(block, Refused):
-        return block
     index = int(found[2])
-    if not 0 <= index < block.size:
-        return Refused(Reason.FOREIGN, f"there are {block.size} items")
+    if isinstance(block, Refused) or not 0 <= index < block.size:
+        return refused(block)
     return Item(block.batch_id, block.first + index)
+
+
+def refused(block: Found) -> Refused:
+    """Why an item that is not in a block is left out."""
+    return block if isinstance(block, Refused) else Refused(Reason.FOREIGN, f"there are {block.size} items")

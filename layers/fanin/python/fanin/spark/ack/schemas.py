@@ -58,10 +58,10 @@ def filled(schema: Any, count: int, **columns: Any) -> ArrowBatches:
     arrays = []
     for name, kind in zip(schema.names, schema.types, strict=True):
         values = columns.get(name)
-        if values is None:
-            arrays.append(pa.nulls(count, kind))
+        if isinstance(values, pa.Array):
+            arrays.append(values.cast(kind))
         else:
-            arrays.append(values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind))
+            arrays.append(pa.nulls(count, kind) if values is None else pa.array(values, kind))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
