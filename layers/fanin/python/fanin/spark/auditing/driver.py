@@ -197,7 +197,6 @@ def _sums(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> dict[s
 
 
 def _name_worst(tell: Callable[[str], object], batches: DataFrame, wrong: int, folder: str) -> None:
-    """Name the batches with the most findings, and say where all findings are."""
     worst = batches.where("wrong > 0").orderBy(F.desc("wrong"), "batch_id").limit(_MOST_NAMED + 1).collect()
     tell(f"{wrong:,} {'finding is' if wrong == 1 else 'findings are'} wrong. Look at {folder}")
     for row in worst[:_MOST_NAMED]:
