@@ -163,9 +163,6 @@ class PageBuilder:
     ones are sorted chunk by chunk. So a page may come out more than once.
 
     Methods that give repeats work while they are iterated: iterate them to the end.
-
-    Args:
-        room: items that it has flags for at once.
     """
 
     def __init__(self, *, room: int = ROOM) -> None:
@@ -174,11 +171,7 @@ class PageBuilder:
         self._ready: list[WordPage] = []
 
     def add(self, keys: Ints | int, ordinals: Ints) -> Iterator[Rows]:
-        """Take a chunk, at best of a million ordinals.
-
-        Args:
-            keys: the key of each ordinal, or one key for all of them.
-            ordinals: 0 or more.
+        """Take a chunk, at best of a million ordinals, each with its key, or with one key for all of them.
 
         Yields:
             The repeats found so far: every occurrence of an ordinal but one. A repeat of an ordinal whose
@@ -266,10 +259,8 @@ class PageBuilder:
         starts = np.flatnonzero(new)
         stops = np.append(starts[1:], len(keys))
         offsets = (ordinals & PAGE - 1).astype("<u2")
-        heads = zip(
-            keys[starts].tolist(), numbers[starts].tolist(), starts.tolist(), stops.tolist(), strict=True
-        )
-        for key, number, start, stop in heads:
+        heads = (each.tolist() for each in (keys[starts], numbers[starts], starts, stops))
+        for key, number, start, stop in zip(*heads, strict=True):
             bits = offsets[start:stop]
             if stop - start >= SPARSE:
                 flags = np.zeros(PAGE, bool)

@@ -31,8 +31,7 @@ _PAGE: Final = 64 << 20  # bytes of values, if a row group's are as long as its 
 class FileSplit(NamedTuple):
     """A range of a file's bytes; it stands for the row groups that have their middle in it.
 
-    A split may end just behind the start of a row group. If it stood for those that begin in it, its task
-    would have almost a row group more than its share.
+    If it stood for those that begin in it, its task could have almost a row group more than its share.
     """
 
     path: str

@@ -7,6 +7,7 @@ done.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, TypeVar
 
 from fanin.app.ports.words import WordKey, WordStore
@@ -44,16 +45,13 @@ class Sieve:
         left: dict[int, list[_T]] = {batch_id: [] for batch_id in shares}
         done = dict.fromkeys(shares, 0)
         carried: set[WordKey | None] = {None}
-        open_: list[tuple[WordKey, _T]] = []
+        known = list[tuple[WordKey, _T, bool]]()
         for key, one in marks:
-            if key not in stuck:
-                open_.append((key, one))
-            elif stuck[key] in carried:
-                done[key.batch_id] += _TREE.below(key.level, one[0].mask)
-            else:
+            if key in stuck:
+                known.append((key, one, stuck[key] in carried))
                 carried.add(stuck[key])
-                left[key.batch_id].append(one)
-        for key, one, cleared in self._looked_at(open_):
+        open_ = [(key, one) for key, one in marks if key not in stuck]
+        for key, one, cleared in chain(known, self._looked_at(open_)):
             if cleared:
                 done[key.batch_id] += _TREE.below(key.level, one[0].mask)
             else:

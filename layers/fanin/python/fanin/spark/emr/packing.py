@@ -73,10 +73,6 @@ class Script:
             script: a file of Python.
             files: what it imports or reads: files, and folders with all that is in them but hidden files.
                 Each is on the path by its own name, as if it lay beside the script.
-
-        Raises:
-            InvalidRequest: a file cannot be read, two have one name, one would hide fanin, or the script is
-                not Python.
         """
         packed: dict[str, Traversable] = {}
         for path in (script, *files):

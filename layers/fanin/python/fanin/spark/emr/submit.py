@@ -39,11 +39,7 @@ class Pipeline:
 
     @classmethod
     def of_stack(cls, stack: str) -> Self:
-        """Look the stack up.
-
-        Raises:
-            NotConfigured: there is no such stack in this account and region, or it has no pipeline.
-        """
+        """Look the stack up; ``NotConfigured`` if it is not there, or has no pipeline."""
         try:
             with translated():
                 (found,) = client_factory("cloudformation")().describe_stacks(StackName=stack)["Stacks"]
@@ -72,13 +68,12 @@ class Submission:
     """What to run.
 
     Attributes:
-        job: its name; or a script of a user.
+        job: its name; or a script of a user, which can be repeated if there are several attempts.
         arguments: of the job.
         package: the fanin to run it with; None for the one that the stack was deployed with.
         conf: Spark properties; they override the stack's.
         token: names the submission. Submitting it again starts no second run.
-        attempts: how often EMR starts the job until it succeeds; fanin's jobs can be repeated; a script of a
-            user must be, too.
+        attempts: how often EMR starts the job until it succeeds.
         timeout: when EMR stops it; None for EMR's default of 12 hours.
     """
 
