@@ -40,7 +40,7 @@ _CARRYING: Final = (*MOVING, FindingKind.WRONG_TOTAL)
 _GROWING: Final = (FindingKind.NO_SUCH_CHILD, FindingKind.OUTSIDE)
 """Kinds that an open batch shows if the words of a snapshot were read later than its batches."""
 _ONE_ABOVE: Final = "one above the root"
-"""Stands in ``kind`` until ``judge`` knows the batch: a mark one level above the root.
+"""Stands in ``kind`` until ``find`` knows the batch: a mark one level above the root.
 
 If the last item of an open batch of exactly 64, 4,096, … items is marked before the close, the mark goes one
 level above the later root, and stays there. It is wrong only if items are pending.
@@ -60,8 +60,8 @@ class _Find(NamedTuple):
     detail: str = "cast(null as string)"
 
 
-def word_findings(words: DataFrame) -> DataFrame:
-    """Find what single words show, compared with their batch: batch_id, word_id, kind, detail."""
+def _of_words(words: DataFrame) -> DataFrame:
+    """What single words show, compared with their batch: batch_id, word_id, kind, detail."""
     # A word that was marked as a whole may have been put as 0, without the set.
     agrees = (
         "case when written and done_bits is not null then bits = ~done_bits when written then bits = 0"
@@ -98,8 +98,8 @@ def word_findings(words: DataFrame) -> DataFrame:
     return _explode(words, [*present, early], "word_id")
 
 
-def batch_findings(batches: DataFrame) -> DataFrame:
-    """Find what single rows of batches show."""
+def _of_batches(batches: DataFrame) -> DataFrame:
+    """What single rows of batches show."""
     live = f"state in ('{State.OPEN}', '{State.CLOSED}')"
     contradicts = (
         f"case when state = '{State.OPEN}' and closed_at is not null then 'open, and it has closed_at'"
@@ -124,28 +124,18 @@ def batch_findings(batches: DataFrame) -> DataFrame:
     return _explode(batches, [_Find("fault is not null", "fault"), *finds], "cast(null as string)")
 
 
-def level_findings(measured: DataFrame) -> DataFrame:
-    """Find finished words whose parent's bit is pending, in rows of ``progress.MEASURE``."""
-    lost = measured.where(F.col("part") == Measured.LOST.value)
-    return lost.selectExpr(
-        "batch_id",
-        "concat_ws('/', batch_id, level, number) AS word_id",
-        f"{_sql(FindingKind.LOST_PARENT)} AS kind",
-        "CAST(NULL AS STRING) AS detail",
-    )
+def find(words: DataFrame, measured: DataFrame, batches: DataFrame) -> DataFrame:
+    """Find what words, ``progress.MEASURE`` and batches of an ``Audit`` show.
 
-
-def total_findings(words: DataFrame) -> DataFrame:
-    """Find words above the leaves whose sums are not those of what is below."""
-    kind = f"{_sql(FindingKind.WRONG_TOTAL)} AS kind"
-    return sums.word_totals(words).selectExpr("batch_id", "word_id", kind, "detail")
-
-
-def judge(found: DataFrame, batches: DataFrame) -> DataFrame:
-    """Separate what is wrong from what may only have been changing, in batches of ``Audit.advanced``.
-
-    ``_ONE_ABOVE`` becomes ``OUTSIDE`` if items of the batch are pending, and is left out if not.
+    What may only have been changing is in flux, and not wrong. ``_ONE_ABOVE`` becomes ``OUTSIDE`` if items of
+    the batch are pending, and is left out if not.
     """
+    word_id, kind = "concat_ws('/', batch_id, level, number) as word_id", _sql(FindingKind.LOST_PARENT)
+    lost = measured.where(f"part = {Measured.LOST.value}")
+    lost = lost.selectExpr("batch_id", word_id, f"{kind} as kind", "cast(null as string) as detail")
+    kind = _sql(FindingKind.WRONG_TOTAL)
+    totals = sums.word_totals(words).selectExpr("batch_id", "word_id", f"{kind} as kind", "detail")
+    found = _of_words(words).unionByName(lost).unionByName(_of_batches(batches)).unionByName(totals)
     states = batches.where("fault is null").select("batch_id", "state", "pending", "active")
     flux = (
         f"coalesce(active and (kind in {_among(_CARRYING)}"

@@ -12,14 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.batch import IDLE_STEP, LIVE, STALL_STEP, Kind, Mode, State
 from fanin.spark.auditing import progress, sums
-from fanin.spark.auditing.findings import (
-    FindingKind,
-    batch_findings,
-    judge,
-    level_findings,
-    total_findings,
-    word_findings,
-)
+from fanin.spark.auditing.findings import FindingKind, find
 from fanin.spark.auditing.progress import with_places, with_trees
 
 SLACK: Final = 60_000  # milliseconds by which the clocks of tables, functions and this job may differ
@@ -87,10 +80,8 @@ class Audit:
         return progress.missing(self.measured, batches.where(f"mode = '{Mode.EXACT}'"))
 
     def findings(self) -> DataFrame:
-        """Everything that was found; see ``findings.judge``."""
-        found = word_findings(self.words).unionByName(level_findings(self.measured))
-        found = found.unionByName(batch_findings(self.advanced)).unionByName(total_findings(self.words))
-        return judge(found, self.advanced)
+        """Everything that was found."""
+        return find(self.words, self.measured, self.advanced)
 
     @cached_property
     def measured(self) -> DataFrame:
