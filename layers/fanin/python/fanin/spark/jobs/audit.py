@@ -51,14 +51,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         " replaced (default: snapshot in --output)",
     )
     then = parser.add_mutually_exclusive_group()
-    for name, about in (
-        ("repair", "have the service verify the batches with findings that it can judge, and repair them"),
-        (
-            "confirm",
-            "have the service verify these batches on the tables as they are now, and change nothing",
-        ),
-    ):
-        option(then, f"--{name}", about, dest="verify", action="store_const", const=name)
+    repair = "have the service verify the batches with findings that it can judge, and repair them"
+    option(then, "--repair", repair, dest="verify", action="store_const", const="repair")
+    confirm = "have the service verify these batches on the tables as they are now, and change nothing"
+    option(then, "--confirm", confirm, dest="verify", action="store_const", const="confirm")
 
 
 def _check(options: argparse.Namespace) -> None:

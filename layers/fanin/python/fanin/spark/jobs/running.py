@@ -37,6 +37,8 @@ INTERRUPTED: Final = 128 + signal.SIGINT
 """Somebody stopped the job with Ctrl-C; start it again. Shells report a signal as 128 and its number."""
 MOST_DETAIL: Final = 2_000  # characters of an error in the summary; stderr has all of it
 NAME: Final = "summary.json"
+_FIRST: Final = ("job", "ok", "error", "warning", "batch_id", "rejects")
+"""What the summary begins with, so that what was left out is not overlooked."""
 _ENDS: Final = f"""\
 The environment names the stack: FANIN_PROFILE=local is that of `fanin local up`; on AWS FANIN_BATCHES_TABLE
 and its like have the names of the tables, which are outputs of the stack. On EMR the stack sets them.
@@ -134,7 +136,7 @@ class Job:
             traceback.print_exc()
             summary = _failed("unexpected", f"{type(error).__name__}: {error}")
         told = {"job": self.name, **options.so_far, **summary, "seconds": round(time.monotonic() - began, 3)}
-        line = json.dumps(_rejects_first(told))
+        line = json.dumps({name: told[name] for name in (*_FIRST, *told) if name in told})
         if spark is not None and folder is not None and code in (OK, WRONG):
             _write(spark, folder, line)
         _explain(self.name, summary, folder and rejects_folder(vars(options).get("rejects"), folder))
@@ -153,12 +155,6 @@ def _spark_failed(error: PySparkException | Py4JError) -> Summary:
         return _failed(InvalidRequest.code, known)
     traceback.print_exc()
     return _failed("spark-failed", root_cause(error))
-
-
-def _rejects_first(summary: Summary) -> Summary:
-    """The summary in an order in which what was left out is not overlooked."""
-    first = ("job", "ok", "error", "warning", "batch_id", "rejects")
-    return {name: summary[name] for name in (*(one for one in first if one in summary), *summary)}
 
 
 def _warned(summary: Summary, path: str | None) -> Summary:
