@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark import Accumulator
@@ -125,11 +125,7 @@ RESULTS: Final = ddl(_RESULTS)
 _AT_ONCE: Final = MAX_HEAVY  # words, or failed items, of one call; a call can fail no more
 _TREE: Final = Tree()
 
-_T = TypeVar("_T")
-_Word = tuple[Bits, Sequence[Any]]
-"""Bits of a word; and of their items that add to totals the ordinal, followed by the values."""
-_Failing = tuple[int, str | None, str, Sequence[int | None]]
-"""A failed item: ordinal, id, reason, and a value for each total, None where it brings nothing to it."""
+_Rows = Sequence[Sequence[Any]]  # of one batch, without the column that names it
 FAILURE: Final = pa.schema(
     [MERGED_SCHEMA.field(name) for name in ("batch_id", "number", "value", "why", "brought")]
 )
@@ -168,8 +164,9 @@ def mark(
     """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals."""
     sieve = Sieve(ledger.ports.words)
 
-    def write(every: Mapping[int, Sequence[_Word]]) -> list[WriteResult]:
-        shares, done = sieve.sift(every)
+    def write(every: Mapping[int, _Rows]) -> list[WriteResult]:
+        words = {batch_id: [_word(*row) for row in rows] for batch_id, rows in every.items()}
+        shares, done = sieve.sift(words)
         marks = {batch_id: [mark for mark, _ in share] for batch_id, share in shares.items()}
         values = {
             batch_id: {ordinal: _by_name(totals, own) for _, items in share for ordinal, *own in items}
@@ -181,7 +178,7 @@ def mark(
         except (Throttled, ServiceUnavailable):
             sieve.learn(1, 1)  # most are written now: read them before they are sent again
             raise
-        sieve.learn(sum(map(items_of, shares.values())), sum(m.duplicates for m in marked))
+        sieve.learn(sum(map(_items_of, shares.values())), sum(m.duplicates for m in marked))
         return [
             WriteResult(
                 *(m.batch_id, m.complete, m.first, m.ranged),
@@ -192,16 +189,19 @@ def mark(
             for m in marked
         ]
 
-    def items_of(share: Sequence[_Word]) -> int:
-        return sum(_TREE.below(mark.level, mark.mask) for mark, _ in share)
+    def gone(batch_id: int, rows: _Rows) -> WriteResult:
+        return WriteResult(batch_id, late=_items_of([_word(*row) for row in rows]), words=len(rows))
 
-    def gone(batch_id: int, share: Sequence[_Word]) -> WriteResult:
-        return WriteResult(batch_id, late=items_of(share), words=len(share))
+    return _calls(records, write, gone)
 
-    def word(level: int, number: int, mask: int, brought: Any) -> _Word:
-        return Bits(level, number, mask & _TREE.full), brought or ()
 
-    return _calls(records, word, write, gone)
+def _word(level: int, number: int, mask: int, brought: Any) -> tuple[Bits, Sequence[Any]]:
+    """Bits of a word; and of their items that add to totals the ordinal, followed by the values."""
+    return Bits(level, number, mask & _TREE.full), brought or ()
+
+
+def _items_of(words: Sequence[tuple[Bits, object]]) -> int:
+    return sum(_TREE.below(mark.level, mark.mask) for mark, _ in words)
 
 
 def fail(
@@ -209,14 +209,15 @@ def fail(
 ) -> Iterator[list[WriteResult]]:
     """Fail items, ``FAILURE`` of each, some at a time; items that have no id yet get one."""
 
-    def write(shares: Mapping[int, Sequence[_Failing]]) -> list[WriteResult]:
-        rows = ledger.ports.batches.read(shares)
-        if missing := shares.keys() - rows.keys():
+    def write(shares: Mapping[int, _Rows]) -> list[WriteResult]:
+        batches = ledger.ports.batches.read(shares)
+        if missing := shares.keys() - batches.keys():
             raise BatchNotFound(f"there is no batch {min(missing)}")
         failures = list[Failure]()
-        for batch_id, share in shares.items():
-            for ordinal, item, why, values in share:
-                item_id = item or f"{ids.issue(batch_id, ordinal, 1, rows[batch_id].salt).prefix}:0"
+        for batch_id, rows in shares.items():
+            for ordinal, item, why, brought in rows:
+                item_id = item or f"{ids.issue(batch_id, ordinal, 1, batches[batch_id].salt).prefix}:0"
+                values = brought[0][1:] if brought else ()
                 failures.append(Failure(item_id, why, totals=_by_name(totals, values)))
         return [
             WriteResult(
@@ -225,39 +226,35 @@ def fail(
             for r in ledger.mark(failures).whole()
         ]
 
-    def gone(batch_id: int, share: Sequence[object]) -> WriteResult:
-        return WriteResult(batch_id, late=len(share))
+    def gone(batch_id: int, rows: _Rows) -> WriteResult:
+        return WriteResult(batch_id, late=len(rows))
 
-    def failing(ordinal: int, item: str | None, why: str, brought: Any) -> _Failing:
-        return ordinal, item, why, brought[0][1:] if brought else ()
-
-    return _calls(records, failing, write, gone)
+    return _calls(records, write, gone)
 
 
 def _calls(
     records: Iterable[ArrowBatches],
-    read: Callable[..., _T],
-    write: Callable[[Mapping[int, Sequence[_T]]], list[WriteResult]],
-    gone: Callable[[int, Sequence[_T]], WriteResult],
+    write: Callable[[Mapping[int, _Rows]], list[WriteResult]],
+    gone: Callable[[int, _Rows], WriteResult],
 ) -> Iterator[list[WriteResult]]:
     """Write in calls of ``_AT_ONCE``; a batch that was removed meanwhile does not hold up the others."""
 
-    def patiently(shares: Mapping[int, Sequence[_T]]) -> list[WriteResult]:
+    def patiently(shares: Mapping[int, _Rows]) -> list[WriteResult]:
         # What a busy store refuses is repeated: words that are done by then are found done.
         return PATIENT.patiently(lambda: write(shares), PATIENCE)
 
     for some in slices(records, _AT_ONCE):  # what the items of a whole page bring is large
-        shares: dict[int, list[_T]] = {}
+        shares: dict[int, list[Any]] = {}
         for batch_id, *row in zip(*(column.to_pylist() for column in some.columns), strict=True):
-            shares.setdefault(batch_id, []).append(read(*row))
+            shares.setdefault(batch_id, []).append(row)
         try:
             yield patiently(shares)
         except GONE:
-            for batch_id, share in shares.items():
+            for batch_id, rows in shares.items():
                 try:
-                    yield patiently({batch_id: share})
+                    yield patiently({batch_id: rows})
                 except GONE:
-                    yield [gone(batch_id, share)]
+                    yield [gone(batch_id, rows)]
 
 
 def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """Adds to the rows of a dataset what became of their items."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import pyarrow as pa
@@ -145,8 +146,9 @@ def find_keys(record: ArrowBatches, ledger: LedgerService) -> ArrowBatches:
     asked = list(zip(*(column.to_pylist() for column in record.columns), strict=True))
     keys: dict[int, list[str]] = {}
     for batch_id, key, _ in asked:
-        if _is_key(key):
-            keys.setdefault(batch_id, []).append(key)
+        with suppress(InvalidRequest):
+            one = checked_key(key)
+            keys.setdefault(batch_id, []).append(one)
     found = {batch_id: ledger.ports.parts.keys(batch_id, some) for batch_id, some in keys.items()}
     rows = []
     for batch_id, key, body in asked:
@@ -154,13 +156,6 @@ def find_keys(record: ArrowBatches, ledger: LedgerService) -> ArrowBatches:
         same = row and not (body and row.payload and row.payload != payload_digest(body))
         rows.append((batch_id, key, body, row.ordinal if row and same else None))
     return page(KEYED, rows)
-
-
-def _is_key(key: str) -> bool:
-    try:
-        return bool(checked_key(key))
-    except InvalidRequest:
-        return False
 
 
 def states(
