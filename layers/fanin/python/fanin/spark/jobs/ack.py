@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from fanin.spark.ack.driver import acknowledge, check_rate, forecast
-from fanin.spark.jobs.dataset_arguments import add_dataset, argument, dataset_of, names_of_totals, option
+from fanin.spark.jobs.options import add_dataset, argument, dataset_of, names_of_totals, option
 from fanin.spark.jobs.running import Job, Summary, arguments_of
 from fanin.spark.runtime.results import Result
 from fanin.spark.runtime.service import Service

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.auditing.driver import MOST_SEGMENTS, SEGMENTS, audit
-from fanin.spark.jobs.dataset_arguments import argument, option
+from fanin.spark.jobs.options import argument, option
 from fanin.spark.jobs.running import Job, Summary, arguments_of
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.values import whole

@@ -17,14 +17,7 @@ from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
 from fanin.spark.fanout.opening import check_url
 from fanin.spark.inputs.formats import Dataset, Dialect
-from fanin.spark.jobs.dataset_arguments import (
-    add_dataset,
-    argument,
-    dataset_of,
-    dialect_of,
-    names_of_totals,
-    option,
-)
+from fanin.spark.jobs.options import add_dataset, argument, dataset_of, dialect_of, names_of_totals, option
 from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime.service import Service
 from fanin.wire.json_types import decode_time

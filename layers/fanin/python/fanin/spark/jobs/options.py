@@ -1,4 +1,4 @@
-"""The arguments of a job that reads a dataset: how it is written down, and how much may be left out."""
+"""Options of jobs; and those that say how a dataset is written down, and how much may be left out."""
 
 import argparse
 from collections.abc import Callable
