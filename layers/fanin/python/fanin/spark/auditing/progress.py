@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.ids import MAX_ITEMS
@@ -203,19 +203,17 @@ def with_places(words: DataFrame) -> DataFrame:
             only 0 counts as done, since nothing settles its edge.
         tier, block: of the block that the word belongs to.
     """
-    inside = F.expr("coalesce(level <= root and number <= get(lasts, level), false)")
-    existing = F.expr(
-        "case when not inside then 0L when number < get(lasts, level) then -1L else get(edges, level) end"
-    )
-    tier = F.expr(f"cast(level div {TIER} as int)")
-    block = F.expr(f"shiftright(number, cast(6 * ({TIER - 1} - level % {TIER}) as int))")
-    settled = F.expr("inside and bits = if(closed_at is null, 0L, ~existing)")
-    return (
-        words.withColumns({"inside": inside, "tier": tier, "block": block})
-        .withColumn("existing", existing)
-        .withColumns({"cleared": F.expr("~bits & existing"), "settled": settled})
-        .drop("lasts", "edges")
-    )
+    places = {
+        "tier": f"cast(level div {TIER} as int)",
+        "block": f"shiftright(number, cast(6 * ({TIER - 1} - level % {TIER}) as int))",
+        "inside": "coalesce(level <= root and number <= get(lasts, level), false)",
+        "existing": "if(not inside, 0L, if(number < get(lasts, level), -1L, get(edges, level)))",
+        "cleared": "~bits & existing",
+        "settled": "inside and bits = if(closed_at is null, 0L, ~existing)",
+    }
+    for name, expression in places.items():
+        words = words.withColumn(name, F.expr(expression))
+    return words.drop("lasts", "edges")
 
 
 def measure(words: DataFrame) -> DataFrame:
@@ -232,22 +230,19 @@ def measure(words: DataFrame) -> DataFrame:
 def missing(measured: DataFrame, batches: DataFrame) -> DataFrame:
     """The ranges of items that are not done: batch_id, start, stop; half-open, disjoint and not adjacent."""
     wanted = batches.select("batch_id", "items")
-    hulls = measured.where(F.col("part") == Measured.HULL.value).select("batch_id", "start", "stop")
-    ends = wanted.selectExpr("batch_id", "items AS start", "items AS stop")
-    before = F.lag("stop").over(Window.partitionBy("batch_id").orderBy("start"))
-    between = hulls.unionByName(ends).select(
-        "batch_id", F.coalesce(before, F.lit(0)).alias("start"), F.col("start").alias("stop")
+    hulls, gaps = (
+        measured.where(f"part = {part.value}").select("batch_id", "start", "stop")
+        for part in (Measured.HULL, Measured.GAP)
     )
-    inner = measured.where(F.col("part") == Measured.GAP.value).select("batch_id", "start", "stop")
-    missing = inner.unionByName(between.where("start < stop"))
+    ends = wanted.selectExpr("batch_id", "items as start", "items as stop")
+    before = "coalesce(lag(stop) over (partition by batch_id order by start), 0) as start"
+    between = hulls.unionByName(ends).selectExpr("batch_id", before, "start as stop")
+    missing = gaps.unionByName(between.where("start < stop"))
     return missing.join(wanted, "batch_id", "left_semi")
 
 
 def _covered(words: DataFrame) -> DataFrame:
-    """The blocks below a clear bit, each once.
-
-    Only trees of more than 262,144 items have levels above a block.
-    """
+    """The blocks below a clear bit, each once; trees of up to 262,144 items have no levels above a block."""
     top = f"{TIER} * tier + {TIER - 1}"
     above = F.explode(F.expr(f"sequence({top} + 1, root)"))
     paths = (
@@ -255,12 +250,10 @@ def _covered(words: DataFrame) -> DataFrame:
         .select(*BLOCK, "root")
         .distinct()
         .select(*BLOCK, above.alias("level"))
-        .select(
-            *("batch_id", "tier", "block", "level"),
-            F.expr(f"cast(shiftright(block, cast(6 * (level - 1 - ({top})) as int)) & 63 as int)").alias(
-                "bit"
-            ),
-            F.expr(f"shiftright(block, cast(6 * (level - ({top})) as int))").alias("number"),
+        .selectExpr(
+            *(*BLOCK, "level"),
+            f"cast(shiftright(block, cast(6 * (level - 1 - ({top})) as int)) & 63 as int) as bit",
+            f"shiftright(block, cast(6 * (level - ({top})) as int)) as number",
         )
     )
     clear = words.where(f"level >= {TIER} and cleared <> 0").select("batch_id", "level", "number", "cleared")

@@ -14,14 +14,6 @@ from fanin.errors import InvalidRequest
 
 ENTRY: Final = "fanin/spark/jobs/__main__.py"  # the script that starts any job
 JOBS: Final = "fanin-jobs"  # its name beside the scripts of users
-_EPOCH: Final = (
-    1980,
-    1,
-    1,
-    0,
-    0,
-    0,
-)  # the earliest of a zip; with the times of files, every zip would differ
 
 
 @dataclass(frozen=True)
@@ -103,10 +95,7 @@ def _files(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
         inner = f"{name}/{one.name}"
         if one.name == "__pycache__" or one.name.startswith("."):
             continue
-        if one.is_file():
-            yield inner, one
-        else:
-            yield from _files(one, inner)
+        yield from [(inner, one)] if one.is_file() else _files(one, inner)
 
 
 def _zip(files: Iterable[tuple[str, Traversable]]) -> bytes:
@@ -119,9 +108,9 @@ def _zip(files: Iterable[tuple[str, Traversable]]) -> bytes:
         for name, file in files:
             parents = [f"{parent}/" for parent in PurePosixPath(name).parents if parent.name]
             for folder in sorted(set(parents) - folders):
-                packed.writestr(zipfile.ZipInfo(folder, _EPOCH), b"")
+                packed.writestr(zipfile.ZipInfo(folder), b"")  # of 1980, where that of files would differ
             folders.update(parents)
-            info = zipfile.ZipInfo(name, _EPOCH)
+            info = zipfile.ZipInfo(name)
             info.external_attr, info.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
             packed.writestr(info, file.read_bytes())
     return content.getvalue()
