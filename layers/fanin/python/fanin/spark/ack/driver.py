@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from os import PathLike
 from typing import Any, Final, NamedTuple
 
@@ -171,16 +171,15 @@ class Share(NamedTuple):
 
 def check_rate(per_second: Any) -> float | None:
     """Read how fast tasks write; refuse what would fail only when everything is coalesced."""
-    try:
-        rate = None if per_second is None else float(per_second)
-    except (TypeError, ValueError):
-        rate = 0.0
-    if rate is not None and not 1 <= rate < math.inf:
-        raise InvalidRequest(
-            f"max_writes_per_second must be a number of at least 1, not {shown(per_second)}; leave it"
-            " out for no limit"
-        )
-    return rate
+    if per_second is None:
+        return None
+    with suppress(TypeError, ValueError):
+        if 1 <= (rate := float(per_second)) < math.inf:
+            return rate
+    raise InvalidRequest(
+        f"max_writes_per_second must be a number of at least 1, not {shown(per_second)}; leave it"
+        " out for no limit"
+    )
 
 
 def share_writes(words: int, most: int, per_second: float | None) -> Share:

@@ -100,6 +100,7 @@ class IssuedItems:
         return tuple(row.totals) if row else ()
 
     def _rows_with(self, needed: Mapping[int, int]) -> dict[int, Batch | None]:
+        """Batches; one with fewer items than the input needs, to one past the highest, may have grown."""
         rows = {batch_id: self._rows.get(batch_id) for batch_id in needed if batch_id in self._rows}
         stale = [
             one for one, stop in needed.items() if one not in rows or ((r := rows[one]) and r.items < stop)

@@ -72,15 +72,14 @@ class Acknowledged(Result):
     @property
     def ok(self) -> bool:  # type: ignore[override]
         """Whether every row is accounted for."""
-        rows, *others = self.accounted.values()
-        return rows == sum(others)
+        return self.detail is None
 
     @property
     def detail(self) -> str | None:  # type: ignore[override]
         """What is wrong, if not every row is accounted for."""
-        if self.ok:
-            return None
         rows, *others = self.accounted.values()
+        if rows == sum(others):
+            return None
         return (
             f"{rows} rows were read, and {sum(others)} are accounted for: somebody changed the work folder,"
             " or the file system lost a part of it. Start again, which leaves out what is done"

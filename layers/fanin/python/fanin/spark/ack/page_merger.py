@@ -162,13 +162,11 @@ class _Merger:
 
     def _merge(self, single: list[tuple[int, int, bool]], record: ArrowBatches) -> Iterator[ArrowBatches]:
         """Join single items and pages to those of the window that is not whole yet."""
-        rest, singles = self._rest, _pages_of(single)
+        batch_ids, numbers = (record.column(name).to_numpy() for name in ("batch_id", "page"))
         new = bitmaps(record.column("bits").to_pylist())
-        batch_ids = [rest.batch_ids, singles.batch_ids, record.column("batch_id").to_numpy()]
-        numbers = [rest.numbers, singles.numbers, record.column("page").to_numpy()]
-        words = [rest.items, singles.items, new]
-        failed = [rest.failed, singles.failed, np.broadcast_to(np.uint64(0), new.shape)]
-        every = _Merged(*map(np.concatenate, (batch_ids, numbers, words, failed)))
+        paged = _Merged(batch_ids, numbers, new, np.broadcast_to(np.uint64(0), new.shape))
+        columns: Any = zip(self._rest, _pages_of(single), paged, strict=True)
+        every = _Merged(*map(np.concatenate, columns))
         prefixes = [None] * (len(every.items) - len(new)) + record.column("value").to_pylist()
         if single:
             order = np.lexsort((every.numbers, every.batch_ids))  # keeps those of a page in their order
