@@ -44,8 +44,7 @@ from fanin.spark.runtime.session import classic, session_of
 from fanin.spark.runtime.unreadable import marked
 from fanin.spark.runtime.values import whole
 
-WORK: Final = ("pages", "merged", "failed")
-"""What steps pass to each other, in the work folder."""
+WORK: Final = ("pages", "merged", "failed")  # what steps pass to each other, in the work folder
 
 
 class Given(NamedTuple):

@@ -19,10 +19,8 @@ from fanin.spark.ack.coalescing import Coalesced
 from fanin.spark.runtime.results import Result
 from fanin.spark.runtime.service import Service
 
-QUOTA: Final = 40_000
-"""Write units a second that an account allows an on-demand table unless the quota was raised."""
-WARM: Final = 4_000
-"""Write units a second that a new on-demand table takes at once."""
+QUOTA: Final = 40_000  # write units a second of an on-demand table, unless the account's quota was raised
+WARM: Final = 4_000  # write units a second that a new on-demand table takes at once
 _GROWS: Final = 1_800  # seconds after which an on-demand table takes twice as much as it was sent before
 _LEVELS: Final = range(1, Tree().root_level(ids.MAX_ITEMS) + 1)
 

@@ -15,6 +15,7 @@ from fanin.spark.runtime.rejects import SCHEMA as REJECTS
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 MAY_BE_WHOLE: Final = (T.IntegralType, T.FractionalType, T.StringType, T.NullType)
+_TEXTS: Final = (T.StringType, T.NullType)
 ALWAYS_WHOLE: Final = (T.IntegralType, T.NullType)
 """Types of columns that can hold whole numbers, and of those that hold nothing else."""
 _INEXACT: Final = {T.FloatType: 1 << 24, T.DoubleType: 1 << 53}
@@ -37,12 +38,15 @@ def whole_number(name: str, kind: T.DataType) -> Column:
     return F.when(matches, F.expr(f"try_cast({digits} AS BIGINT)"))
 
 
+def check_type(name: str, kind: T.DataType, expected: str, types: tuple[type, ...] = MAY_BE_WHOLE) -> None:
+    """Refuse a column of none of these types."""
+    if not isinstance(kind, types):
+        raise InvalidRequest(f"the column {name} has the type {kind.simpleString()}{expected}")
+
+
 def check_key_type(name: str, kind: T.DataType) -> None:
     """Refuse a column of keys that is not text."""
-    if not isinstance(kind, (T.StringType, T.NullType)):
-        raise InvalidRequest(
-            f"the column {name} has the type {kind.simpleString()}, and keys of items are text; cast it"
-        )
+    check_type(name, kind, ", and keys of items are text; cast it", _TEXTS)
 
 
 LONGEST: Final = 256  # most characters of a value that are read; ids have less, so what was cut is not an id
@@ -94,17 +98,14 @@ class InputSchema:
 
     def check_types(self, types: T.StructType) -> None:
         """Refuse a column of which every row would be left out, or would name an item that nobody meant."""
+        expected = (
+            ", and item ids are text, as they were in the messages; cast the column to text"
+            if self.by_id
+            else ", and batches and ordinals are whole numbers: integers, decimals, floating-point numbers or"
+            " text; give the column such a type"
+        )
         for name in self.columns:
-            kind = types[name].dataType
-            if isinstance(kind, (T.StringType, T.NullType) if self.by_id else MAY_BE_WHOLE):
-                continue
-            expected = (
-                "item ids are text, as they were in the messages; cast the column to text"
-                if self.by_id
-                else "batches and ordinals are whole numbers: integers, decimals, floating-point numbers or"
-                " text; give the column such a type"
-            )
-            raise InvalidRequest(f"the column {name} has the type {kind.simpleString()}, and {expected}")
+            check_type(name, types[name].dataType, expected, _TEXTS if self.by_id else MAY_BE_WHOLE)
 
     def row_json(self, batch_id: int | None, ordinal: int | None) -> str:
         """A row that names its item by ordinal, as JSON with the columns that the input has."""

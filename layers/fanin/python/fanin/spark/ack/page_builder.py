@@ -73,8 +73,7 @@ _DUE: Final = 8  # one item may wait for every so many flags, so that counting t
 _SLICE: Final = 1 << 14  # ordinals that are flagged at once: few enough for the core's cache
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-Rows: TypeAlias = tuple[Ints, Ints]
-"""Keys and ordinals, as two arrays of one length."""
+Rows: TypeAlias = tuple[Ints, Ints]  # keys and ordinals, as two arrays of one length
 
 
 class WordPage(NamedTuple):

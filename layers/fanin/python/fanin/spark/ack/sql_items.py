@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType, StringType, StructType
 from fanin.domain.limits import MAX_REASON
 from fanin.domain.totals import MAX_VALUE, check_names
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, MAY_BE_WHOLE, InputSchema, whole_number
+from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, InputSchema, check_type, whole_number
 from fanin.spark.ack.issued import BatchReader, IssuedItems, Refused, find_items
 from fanin.spark.ack.schemas import PAGE_SCHEMA
 from fanin.spark.runtime.arrow import ArrowBatches, page
@@ -106,12 +106,7 @@ def check_columns(totals: Sequence[str], columns: StructType) -> tuple[str, ...]
                 f"the input has no column {name} with what items bring to the total {name}; it has:"
                 f" {', '.join(sorted(columns.names))}"
             )
-        kind = columns[name].dataType
-        if not isinstance(kind, MAY_BE_WHOLE):
-            raise InvalidRequest(
-                f"the column {name} has the type {kind.simpleString()}: what items bring to a total are whole"
-                " numbers"
-            )
+        check_type(name, columns[name].dataType, ": what items bring to a total are whole numbers")
     return names
 
 

@@ -21,8 +21,7 @@ from fanin.errors import InvalidRequest, JobRunNotFound, NotConfigured
 from fanin.spark.emr.packing import Script
 
 SUCCESS: Final = "SUCCESS"
-ENDED: Final = (SUCCESS, "FAILED", "CANCELLED")
-"""States that never change again."""
+ENDED: Final = (SUCCESS, "FAILED", "CANCELLED")  # states that never change again
 POLL: Final = 10.0  # seconds between two looks at a run, which takes at least a minute
 
 

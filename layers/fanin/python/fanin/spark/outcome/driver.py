@@ -33,7 +33,6 @@ from fanin.spark.runtime.unreadable import decoded
 from fanin.spark.runtime.values import whole
 
 _ROW: Final = "_row"
-_NO_KEY: Final = "there is no item with this key in its batch"
 
 
 def outcomes(
@@ -94,7 +93,7 @@ def outcomes(
     unknown = F.coalesce("detail", "reason")
     if by_key:
         no_ordinal = F.col("reason").isin(Reason.NULL.value, Reason.MALFORMED.value)
-        unknown = F.when(no_ordinal, F.lit(_NO_KEY)).otherwise(unknown)
+        unknown = F.when(no_ordinal, F.lit("there is no item with this key in its batch")).otherwise(unknown)
     items = found.select(_ROW, "batch_id", "ordinal", unknown.alias("_unknown"))
     # Neighbours come to one task, which reads their words once.
     spread = items.repartition("batch_id", F.shiftright("ordinal", WINDOW_BITS))
