@@ -59,11 +59,7 @@ def emr(monkeypatch: pytest.MonkeyPatch) -> Emr:
 
 def test_its_jobs_are_those_there_are():
     modules = {module.name for module in pkgutil.iter_modules(jobs.__path__)}
-    assert {name.replace("-", "_") for name in JobName} == modules - {
-        "__main__",
-        "dataset_arguments",
-        "running",
-    }
+    assert {name.replace("-", "_") for name in JobName} == modules - {"__main__", "options", "running"}
 
 
 class TestSubmit:

@@ -14,7 +14,7 @@ from fanin.errors import NotConfigured
 from fanin.spark.jobs import JobName, ack
 from fanin.spark.jobs import __main__ as jobs
 from fanin.spark.jobs.ack import JOB
-from fanin.spark.jobs.dataset_arguments import names_of_totals
+from fanin.spark.jobs.options import names_of_totals
 from fanin.spark.jobs.running import FAILED, INTERRUPTED, MOST_DETAIL, OK, USAGE, WRONG, Job, Summary
 
 

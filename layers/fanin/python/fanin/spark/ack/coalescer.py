@@ -13,19 +13,16 @@ from pyspark.sql.types import NullType
 from fanin.domain.ids import Block
 from fanin.domain.limits import MAX_REASON
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Item, Refused, find_items
+from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Item, Refused, find_items, refused
 from fanin.spark.ack.numpy_items import IdColumns, decoded
 from fanin.spark.ack.page_builder import PAGE_BITS, Ints, PageBuilder, Rows
-from fanin.spark.ack.schemas import PAGE_SCHEMA, PAGES, filled
+from fanin.spark.ack.schemas import PAGE_SCHEMA, PAGES, filled, slices
 from fanin.spark.runtime.arrow import ArrowBatches, Task
 from fanin.spark.runtime.rejects import Reason
 
-_AT_ONCE: Final = 1 << 10
 REPEATED: Final = "the input names it more than once"
-_KEYS: Final = 100_000
-"""Names whose pages are built at once."""
-_WAITING: Final = 1 << 20
-"""Ids that wait, split, until their items are added to the pages together."""
+_KEYS: Final = 100_000  # names whose pages are built at once
+_WAITING: Final = 1 << 20  # ids that wait, split, until their items are added to the pages together
 _NONE: Final = Block(0, 0, 0, 0)
 
 
@@ -55,17 +52,20 @@ class Coalescer:
             chunk = chunk.filter(pc.invert(fails))
         yield from self._by_id(chunk.column("item")) if self._schema.by_id else self._ordinals(chunk)
         if len(self._keys) > _KEYS:
-            yield from self._repeated(self._builder.flush())
-        yield from self._pages()
-        if len(self._keys) > _KEYS:
+            yield from self._flush()
             self._keys, self._names, self._blocks = {}, [], []
+        else:
+            yield from self._pages()
 
     def finish(self) -> Iterator[ArrowBatches]:
         """Give the remaining pages and rejects, and the number of rows."""
         yield from self._settle()
+        yield from self._flush()
+        yield filled(PAGE_SCHEMA, 1, rows=[self._rows])
+
+    def _flush(self) -> Iterator[ArrowBatches]:
         yield from self._repeated(self._builder.flush())
         yield from self._pages()
-        yield filled(PAGE_SCHEMA, 1, rows=[self._rows])
 
     def _by_id(self, items: Any) -> Iterator[ArrowBatches]:
         if items.null_count:
@@ -137,14 +137,10 @@ class Coalescer:
         indices: Ints,
         show: Callable[[Ints], Any],
     ) -> Iterator[ArrowBatches]:
-        """Add the items that were issued to the pages; give the others as rejects.
+        """Add the items that were issued to the pages; give the others as rejects, as ``show`` has them.
 
-        Args:
-            names: each once.
-            found: for each name the block that it stands for, or why it is refused.
-            codes: for each row the position of its name in ``names``; ignored if there is only one name.
-            indices: for each row the number of its item below that name.
-            show: takes positions of rows, and gives those rows as they came.
+        Names come once, each with what was found for it. Rows have the position of their name, ignored if
+        there is only one, in ``codes``, and the number of their item below that name in ``indices``.
         """
         if not len(indices):
             return
@@ -158,12 +154,7 @@ class Coalescer:
             and not (good := unsigned < (sizes if single else sizes[codes])).all()
         ):
             rows = np.flatnonzero(~good)
-            told = [
-                block
-                if isinstance(block, Refused)
-                else Refused(Reason.FOREIGN, f"there are {block.size} items")
-                for block in found
-            ]
+            told = [refused(block) for block in found]
             why = [told[code] for code in codes[rows].tolist()]
             yield self._rejects(show(rows), [r.reason for r in why], [r.detail for r in why])
             codes, indices = codes[good], indices[good]
@@ -186,27 +177,24 @@ class Coalescer:
         return key
 
     def _repeated(self, repeats: Iterator[Rows]) -> Iterator[ArrowBatches]:
+        by_number = self._schema.row_json
         for keys, ordinals in repeats:
             shown = []
             for key, ordinal in zip(keys.tolist(), ordinals.tolist(), strict=True):
                 name, block = self._names[key], self._blocks[key]
-                shown.append(
-                    self._schema.row_json(block.batch_id, ordinal)
-                    if name is None
-                    else f"{name}:{ordinal - block.first}"
-                )
+                number = ordinal - block.first
+                shown.append(f"{name}:{number}" if name else by_number(block.batch_id, ordinal))
             yield self._rejects(shown, Reason.DUPLICATE, REPEATED)
 
     def _singles(self, rows: ArrowBatches) -> Iterator[ArrowBatches]:
         """Give the items that have failed, or bring something, one by one."""
-        for first in range(0, rows.num_rows, _PIECE):
-            some = rows.slice(first, _PIECE)
+        for some in slices([rows], _PIECE):
             columns = {name: some.column(name) for name in some.schema.names}
             given, rejects = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
             for shown, item, why, values, odd in self._looked_at(columns, some.num_rows):
-                refused = item if isinstance(item, Refused) else self._judge(item, why, values, odd)
-                if refused:
-                    rejects.append((shown, *refused))
+                wrong = item if isinstance(item, Refused) else self._judge(item, why, values, odd)
+                if wrong:
+                    rejects.append((shown, *wrong))
                 elif isinstance(item, Item):
                     reason = None if why is None else why.decode()[:MAX_REASON]
                     given.append((*item, reason, values, shown))
@@ -254,7 +242,6 @@ class Coalescer:
     def _rejects(
         self, values: Any, reason: Reason | Sequence[Reason], detail: str | Sequence[str]
     ) -> ArrowBatches:
-        """Make rejects."""
         count = len(values)
         self._rejected += 1
         return filled(
@@ -268,8 +255,8 @@ class Coalescer:
 
     def _pages(self) -> Iterator[ArrowBatches]:
         pages = self._builder.take()
-        for at in range(0, len(pages), _AT_ONCE):
-            some = pages[at : at + _AT_ONCE]
+        for at in range(0, len(pages), 1 << 10):
+            some = pages[at : at + (1 << 10)]
             yield filled(
                 PAGE_SCHEMA,
                 len(some),
@@ -284,9 +271,7 @@ _CHUNK: Final = 1 << 20
 _BYTES: Final = 64 << 20
 _PIECE: Final = 1 << 15
 """Most ids that are split at once: few enough for the core's cache, enough to make numpy's calls cheap.
-
-Files give fewer at a time (``parquet_files._IDS``), the ack job as many (``jobs.ack.SETTINGS``).
-"""
+Files give fewer at a time (``parquet_files._IDS``), the ack job as many (``jobs.ack.SETTINGS``)."""
 
 
 def coalesce_task(
@@ -294,18 +279,15 @@ def coalesce_task(
 ) -> Task:
     """Make the function of a task that coalesces.
 
-    Args:
-        batches: where tasks read batches.
-        schema: of the rows. They have its columns, with nulls anywhere, and perhaps ``raw``: the row as it
-            came, where its columns are not whole numbers; ``reason``, where its item has failed; and
-            ``values`` and ``odd`` of ``sql_items.with_values``.
-        totals: names of the totals that the values are for.
-        most: rows after which the task gives up; then it says that there are more, and no more.
+    Rows have the columns of the schema, with nulls anywhere, and perhaps ``raw``: the row as it came, where
+    its columns are not whole numbers; ``reason``, where its item has failed; and ``values`` and ``odd`` of
+    ``sql_items.with_values``. After ``most`` rows the task gives up, and only says that there are more.
     """
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         coalescer, count = Coalescer(batches, schema, totals), 0
-        for chunk in _pieces(records) if schema.by_id else chunks(records):
+        # Pieces are neither copied nor read from memory twice.
+        for chunk in slices(records, _PIECE) if schema.by_id else chunks(records):
             count += chunk.num_rows
             if most is not None and count > most:
                 yield filled(PAGE_SCHEMA, 1, rows=[count])
@@ -318,29 +300,15 @@ def coalesce_task(
 
 def chunks(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
     """Join record batches to about a million rows each, unless they are large."""
-    waiting: list[ArrowBatches] = []
-    rows = size = 0
+    waiting, rows, size = list[ArrowBatches](), 0, 0
     for record in records:
         waiting.append(record)
         rows, size = rows + record.num_rows, size + record.nbytes
         if rows >= _CHUNK or size >= _BYTES:
-            yield from _joined(waiting)
+            yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
             waiting, rows, size = [], 0, 0
     if rows:
-        yield from _joined(waiting)
-
-
-def _pieces(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-    """Divide record batches, so that text is neither copied nor read from memory twice."""
-    for record in records:
-        for first in range(0, record.num_rows, _PIECE):
-            yield record.slice(first, _PIECE)
-
-
-def _joined(records: list[ArrowBatches]) -> list[ArrowBatches]:
-    """Join record batches to one, or to several if one cannot hold all their text."""
-    joined: list[ArrowBatches] = pa.Table.from_batches(records).combine_chunks().to_batches()
-    return joined
+        yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
 
 
 def pages_from_rows(

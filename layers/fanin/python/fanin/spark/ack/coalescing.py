@@ -44,8 +44,7 @@ from fanin.spark.runtime.session import classic, session_of
 from fanin.spark.runtime.unreadable import marked
 from fanin.spark.runtime.values import whole
 
-WORK: Final = ("pages", "merged", "failed")
-"""What steps pass to each other, in the work folder."""
+WORK: Final = ("pages", "merged", "failed")  # what steps pass to each other, in the work folder
 
 
 class Given(NamedTuple):
@@ -70,17 +69,16 @@ class Given(NamedTuple):
         return rows.select(*schema.columns, *reason, *totals), schema, totals
 
 
-def given_of(
+def given_of(  # noqa: PLR0917  the arguments of ``acknowledge``
     what: str,
     rows: DataFrame | Dataset,
     service: Service | None,
     work: str | PathLike[str],
-    *,
     rejects: str | PathLike[str] | None,
     batch_id: Any,
-    ordinals: bool,
     totals: Sequence[str],
     max_rejects: Any,
+    ordinals: bool,
 ) -> Given:
     """Read the arguments of a run, as ``acknowledge`` takes them."""
     folder = path_of("work", work).rstrip("/")
@@ -92,30 +90,21 @@ def given_of(
     if isinstance(rows, Dataset):
         replaced = {left_out: "rejects (--rejects)"}
         replaced |= {f"{folder}/{one}": "work (--work)" for one in WORK}
-        by_ordinal = ordinals or batch_id is not None
-        rows, files, small = _open(spark, rows, totals, replaced, by_ordinal=by_ordinal)
+        ordinals = ordinals or batch_id is not None
+        rows, files, small = _open(spark, rows, totals, replaced, ordinals=ordinals)
     service = service or Service.from_env()
     return Given(rows, service, folder, left_out, batch_id, totals, limit, files, small)
 
 
 class Coalesced(NamedTuple):
-    """What a run is to write.
+    """What a run is to write."""
 
-    Attributes:
-        rows: of the input.
-        rejects: rows that are left out, by reason.
-        failed: items that fail.
-        words: about how many words there are to clear, and not fewer.
-        merged: rows of ``MERGED``, which has these words, and the failures.
-        totals: the sum of each total over all items, by name.
-    """
-
-    rows: int
-    rejects: dict[str, int]
-    failed: int
-    words: int
-    merged: DataFrame
-    totals: dict[str, int]
+    rows: int  # of the input
+    rejects: dict[str, int]  # rows that are left out, by reason
+    failed: int  # items that fail
+    words: int  # about how many words there are to clear, and not fewer
+    merged: DataFrame  # ``MERGED``, which has these words, and the failures
+    totals: dict[str, int]  # the sum of each total over all items, by name
 
 
 def coalesce(given: Given) -> Coalesced:
@@ -151,61 +140,38 @@ def sum_of(place: int) -> Column:
     return F.sum(F.expr(word).cast("decimal(38,0)"))
 
 
-SMALL: Final = 4 * 2**20
-"""Most bytes of all files for which it is tried whether their rows are few."""
+SMALL: Final = 4 * 2**20  # most bytes of all files for which it is tried whether their rows are few
 
 
 def _open(
-    spark: SparkSession,
-    dataset: Dataset,
-    totals: Sequence[str],
-    replaced: Mapping[str, str],
-    *,
-    by_ordinal: bool,
+    spark: SparkSession, data: Dataset, totals: Sequence[str], replaced: Mapping[str, str], *, ordinals: bool
 ) -> tuple[DataFrame, ParquetFiles | None, bool]:
-    """Open a dataset of acknowledgements.
-
-    Returns:
-        The rows, with the columns that name items; the files, if tasks can read them themselves; and whether
-        the rows may be few.
-    """
-    name, other = ("ordinal", "item") if by_ordinal else ("item", "ordinal")
+    """Open a dataset: its rows; the files, if tasks can read them themselves; whether rows may be few."""
+    name, other = ("ordinal", "item") if ordinals else ("item", "ordinal")
     fields = list(dict.fromkeys((name, other, "batch_id", "reason", *totals)))
-    opened = open_input(spark, dataset, fields=fields, replaced=replaced)
+    opened = open_input(spark, data, fields=fields, replaced=replaced)
     rows = with_names(opened.rows, fields)
     if opened.format is DatasetFormat.JSON:
-        _check_totals(rows, dataset.place, totals)
+        for total in totals:  # as a field of a text that has it in no object
+            if rows.where(F.col(total).isNotNull()).isEmpty() and not rows.isEmpty():
+                raise InvalidRequest(f"no row of {data.place} has a field {total} with what its item brings")
         rows = rows.withColumn(name, F.coalesce(name, other)).drop(other)
     if opened.format in {DatasetFormat.CSV, DatasetFormat.JSON} and name in rows.columns:
         rows = rows.withColumn(name, F.coalesce(marked(), name))
-    files = opened.files
-    small = files is not None and sum(file.size for file in files) <= SMALL
+    small = opened.files is not None and sum(file.size for file in opened.files) <= SMALL
     return rows, _parquet_files(spark, opened, fields), small
 
 
-def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:
-    """Refuse a total that no object of JSON has, since any text would have it as a field."""
-    for total in totals:
-        if rows.where(F.col(total).isNotNull()).isEmpty() and not rows.isEmpty():
-            raise InvalidRequest(f"no row of {path} has a field {total} with what its item brings")
-
-
 def _parquet_files(spark: SparkSession, opened: Opened, fields: Sequence[str]) -> ParquetFiles | None:
-    """The files that tasks can read themselves.
+    """The files that tasks can read themselves; None if Spark has to read them.
 
-    Returns:
-        None if folders have columns that the files do not have, or if pyarrow cannot read the files here,
-        perhaps because only Spark has the credentials; then Spark reads them.
+    Then folders have columns that the files do not have; or pyarrow cannot read the files here, perhaps
+    because only Spark has the credentials.
     """
     if opened.format is not DatasetFormat.PARQUET or not opened.files:
         return None
-    folders = {
-        part.partition("=")[0].lower()
-        for file in opened.files
-        for part in file.path.split("/")[:-1]
-        if "=" in part
-    }
-    if folders & set(fields):
+    parts = {part for file in opened.files for part in file.path.split("/")[:-1] if "=" in part}
+    if {part.partition("=")[0].lower() for part in parts} & set(fields):
         return None
     try:
         files = ParquetFiles(opened.files, exact=case_sensitive(spark), spark=spark)
@@ -217,21 +183,12 @@ def _parquet_files(spark: SparkSession, opened: Opened, fields: Sequence[str]) -
     return files
 
 
-ROWS: Final = 10_000
-"""Most rows that are acknowledged like this: at worst as many writes, by the driver alone."""
-TASKS: Final = 32
-"""Most tasks, of at most so many rows each, so that what comes to the driver together is bounded."""
+ROWS: Final = 10_000  # most rows of a few: at worst as many writes, by the driver alone
+TASKS: Final = 32  # most tasks, of at most so many rows each, so that what comes to the driver is bounded
 
 
 def acknowledge_few(given: Given) -> Acknowledged | None:
-    """Acknowledge, or fail, the items that rows name, if they are few.
-
-    Returns:
-        What was done; None if the rows are too many: then nothing was written.
-
-    Raises:
-        InvalidRequest, TooManyRejects: as ``acknowledge``.
-    """
+    """As ``acknowledge_many``, if the rows are few; None if they are not: then nothing was written."""
     spark, (rows, schema, totals) = given.rows.sparkSession, given.named()
     few = coalesce_few(rows, schema, StoredBatches(given.service), totals)
     if few is None:
@@ -249,7 +206,6 @@ class Few(NamedTuple):
 
     @property
     def rejects(self) -> list[Reject]:
-        """The rows that are left out."""
         return [Reject(row["value"], row["reason"], row["detail"]) for row in self.merged if row["reason"]]
 
     @property

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from os import PathLike
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +15,7 @@ from fanin.spark.ack.coalescing import Coalesced, Given, acknowledge_few, coales
 from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_above
 from fanin.spark.ack.ledger_writes import (
     FAILURE,
+    ITEMS,
     RESULTS,
     Acknowledged,
     fail,
@@ -31,12 +32,9 @@ from fanin.spark.runtime.rejects import RejectLimit
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import most_tasks
 
-LEAST: Final = 1_000
-"""Words or failures that are worth a task: one call, or a few."""
-_MOST: Final = 25_000
-"""Words after which a task says what it has done: a minute's work, if it is alone."""
-_STEADY: Final = 200.0
-"""Writes a second that a task makes with part of a core, so that a rate needs few tasks at a time."""
+_LEAST: Final = 1_000  # words or failures that are worth a task: one call, or a few
+_MOST: Final = 25_000  # words after which a task says what it has done: a minute's work, if it is alone
+_STEADY: Final = 200.0  # writes a second of a task with part of a core, so that a rate needs few at a time
 
 
 def acknowledge(
@@ -85,17 +83,7 @@ def acknowledge(
         TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
     per_second = check_rate(max_writes_per_second)
-    given = given_of(
-        "acknowledge",
-        rows,
-        service,
-        work,
-        rejects=rejects,
-        batch_id=batch_id,
-        ordinals=ordinals,
-        totals=totals,
-        max_rejects=max_rejects,
-    )
+    given = given_of("acknowledge", rows, service, work, rejects, batch_id, totals, max_rejects, ordinals)
     few = acknowledge_few(given) if given.small and per_second is None else None
     return acknowledge_many(given, per_second, progress=progress) if few is None else few
 
@@ -118,7 +106,7 @@ def acknowledge_many(
             told = _failed(found, share.tasks_for(found.failed), write_task(fail, paced, totals, count))
             results = results.unionByName(replace_dataset(told, f"{given.work}/failed"))
         done = sum_results(results)
-    distinct = sum(done[name] for name in ("first", "ranged", "duplicates", "late", "held")) - found.failed
+    distinct = sum(done[name] for name in ITEMS) - found.failed
     return Acknowledged(found.rows, distinct, found.failed, found.rejects, **done, totals=found.totals)
 
 
@@ -154,25 +142,10 @@ def forecast(
         InvalidRequest, TooManyRejects: as ``acknowledge``.
     """
     per_second = check_rate(max_writes_per_second)
-    given = given_of(
-        "forecast",
-        rows,
-        service,
-        work,
-        rejects=rejects,
-        batch_id=batch_id,
-        ordinals=ordinals,
-        totals=totals,
-        max_rejects=max_rejects,
-    )
-    found = coalesce(given)
-    return forecast_of(
-        words_above(found.merged),
-        found,
-        region=given.service.settings().defaults.region,
-        table=throughput_of_table(given.service),
-        per_second=per_second,
-    )
+    given = given_of("forecast", rows, service, work, rejects, batch_id, totals, max_rejects, ordinals)
+    found, region = coalesce(given), given.service.settings().defaults.region
+    table = throughput_of_table(given.service)
+    return forecast_of(words_above(found.merged), found, region=region, table=table, per_second=per_second)
 
 
 def _failed(found: Coalesced, tasks: int, task: Task) -> DataFrame:
@@ -193,27 +166,26 @@ class Share(NamedTuple):
         """How many tasks make so many other writes."""
         if self.writes_per_second is not None:
             return min(self.at_once, self.tasks)  # the rate of each was divided among so many
-        return max(1, min(self.at_once, -(-writes // LEAST)))
+        return max(1, min(self.at_once, -(-writes // _LEAST)))
 
 
 def check_rate(per_second: Any) -> float | None:
     """Read how fast tasks write; refuse what would fail only when everything is coalesced."""
-    try:
-        rate = None if per_second is None else float(per_second)
-    except (TypeError, ValueError):
-        rate = 0.0
-    if rate is not None and not 1 <= rate < math.inf:
-        raise InvalidRequest(
-            f"max_writes_per_second must be a number of at least 1, not {shown(per_second)}; leave it"
-            " out for no limit"
-        )
-    return rate
+    if per_second is None:
+        return None
+    with suppress(TypeError, ValueError):
+        if 1 <= (rate := float(per_second)) < math.inf:
+            return rate
+    raise InvalidRequest(
+        f"max_writes_per_second must be a number of at least 1, not {shown(per_second)}; leave it"
+        " out for no limit"
+    )
 
 
 def share_writes(words: int, most: int, per_second: float | None) -> Share:
     """Divide the writes of a run among tasks."""
     at_once = most if per_second is None else max(1, min(most, int(per_second / _STEADY)))
-    tasks = max(min(at_once, -(-words // LEAST)), -(-words // _MOST), 1)
+    tasks = max(min(at_once, -(-words // _LEAST)), -(-words // _MOST), 1)
     if at_once < most:
         tasks = at_once  # nothing but the number of tasks keeps more from running
     return Share(tasks, at_once, per_second / min(at_once, tasks) if per_second else None)

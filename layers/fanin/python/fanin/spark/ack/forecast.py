@@ -19,14 +19,10 @@ from fanin.spark.ack.coalescing import Coalesced
 from fanin.spark.runtime.results import Result
 from fanin.spark.runtime.service import Service
 
-QUOTA: Final = 40_000
-"""Write units a second that an account allows an on-demand table unless the quota was raised."""
-WARM: Final = 4_000
-"""Write units a second that a new on-demand table takes at once."""
-_GROWS: Final = 1_800
-"""Seconds after which an on-demand table takes twice as much as it was sent before."""
+QUOTA: Final = 40_000  # write units a second of an on-demand table, unless the account's quota was raised
+WARM: Final = 4_000  # write units a second that a new on-demand table takes at once
+_GROWS: Final = 1_800  # seconds after which an on-demand table takes twice as much as it was sent before
 _LEVELS: Final = range(1, Tree().root_level(ids.MAX_ITEMS) + 1)
-_HOUR: Final = 3_600
 
 
 @dataclass(frozen=True)
@@ -82,13 +78,8 @@ def words_above(merged: DataFrame) -> int:
     They are counted as if every word had one on every level; a root has none, so a batch counts up to five
     too many.
     """
-    numbers = [
-        F.struct("batch_id", F.expr(f"shiftright(number, 6 * ({level} - level))")) for level in _LEVELS
-    ]
-    above = [
-        F.approx_count_distinct(F.when(F.col("level") < level, number))
-        for level, number in zip(_LEVELS, numbers, strict=True)
-    ]
+    number = "if(level < {0}, struct(batch_id, shiftright(number, 6 * ({0} - level))), null)"
+    above = [F.approx_count_distinct(F.expr(number.format(level))) for level in _LEVELS]
     return int(merged.agg(reduce(add, above)).collect()[0][0])
 
 
@@ -111,7 +102,7 @@ def forecast_of(
         price_assumed=prices.region != region,
         writes_per_second=most,
         warm_writes_per_second=table.warm,
-        hours=_seconds(writes, most, table.warm) / _HOUR,
+        hours=_seconds(writes, most, table.warm) / 3_600,
     )
 
 
@@ -121,8 +112,7 @@ def _seconds(writes: int, most: float, warm: float) -> float:
     Source: "On-demand capacity mode" in the developer guide of DynamoDB: a table takes twice its previous
     peak, and refuses more within 30 minutes of it.
     """
-    rate, seconds = min(most, warm), 0.0
-    left: float = writes
+    rate, seconds, left = min(most, warm), 0.0, float(writes)
     while rate < most and left > rate * _GROWS:
         left -= rate * _GROWS
         seconds += _GROWS

@@ -7,39 +7,29 @@ from typing import Final, Self
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import (
-    DataType,
-    DoubleType,
-    FloatType,
-    FractionalType,
-    IntegralType,
-    LongType,
-    NullType,
-    StringType,
-    StructType,
-)
+from pyspark.sql import types as T  # noqa: N812
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.names import quoted
 from fanin.spark.runtime.rejects import SCHEMA as REJECTS
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
-MAY_BE_WHOLE: Final = (IntegralType, FractionalType, StringType, NullType)
-"""Types of columns that can hold whole numbers."""
-ALWAYS_WHOLE: Final = (IntegralType, NullType)
-"""Types of columns that hold nothing else."""
-_INEXACT: Final = {FloatType: 1 << 24, DoubleType: 1 << 53}
+MAY_BE_WHOLE: Final = (T.IntegralType, T.FractionalType, T.StringType, T.NullType)
+_TEXTS: Final = (T.StringType, T.NullType)
+ALWAYS_WHOLE: Final = (T.IntegralType, T.NullType)
+"""Types of columns that can hold whole numbers, and of those that hold nothing else."""
+_INEXACT: Final = {T.FloatType: 1 << 24, T.DoubleType: 1 << 53}
 """The first floating-point number that may stand for another whole number: the next one is rounded to it."""
 _TEXT: Final = r"\A-?([0-9]+(\.0+)?|0E-[0-9]+)\z"
 """A whole number as text; Spark before 4.0 writes the decimal 0.00000000 as 0E-8."""
 
 
-def whole_number(name: str, kind: DataType) -> Column:
+def whole_number(name: str, kind: T.DataType) -> Column:
     """A column as BIGINT; null where it is not a whole number, or not certainly the one that it shows."""
     column = quoted(name)
     if isinstance(kind, ALWAYS_WHOLE):
-        return F.col(column).cast(LongType())
-    if isinstance(kind, (FloatType, DoubleType)):
+        return F.col(column).cast(T.LongType())
+    if isinstance(kind, (T.FloatType, T.DoubleType)):
         exact = f"{column} = floor({column}) AND abs({column}) < {_INEXACT[type(kind)]}"
         return F.expr(f"CASE WHEN {exact} THEN CAST({column} AS BIGINT) END")
     # Spark compares decimals of different scales with fewer digits than they have, so look at their text.
@@ -48,16 +38,18 @@ def whole_number(name: str, kind: DataType) -> Column:
     return F.when(matches, F.expr(f"try_cast({digits} AS BIGINT)"))
 
 
-def check_key_type(name: str, kind: DataType) -> None:
+def check_type(name: str, kind: T.DataType, expected: str, types: tuple[type, ...] = MAY_BE_WHOLE) -> None:
+    """Refuse a column of none of these types."""
+    if not isinstance(kind, types):
+        raise InvalidRequest(f"the column {name} has the type {kind.simpleString()}{expected}")
+
+
+def check_key_type(name: str, kind: T.DataType) -> None:
     """Refuse a column of keys that is not text."""
-    if not isinstance(kind, (StringType, NullType)):
-        raise InvalidRequest(
-            f"the column {name} has the type {kind.simpleString()}, and keys of items are text; cast it"
-        )
+    check_type(name, kind, ", and keys of items are text; cast it", _TEXTS)
 
 
-LONGEST: Final = 256
-"""Most characters of a value that are read; ids have less, so that what was cut is not an id."""
+LONGEST: Final = 256  # most characters of a value that are read; ids have less, so what was cut is not an id
 
 
 @dataclass(frozen=True)
@@ -104,19 +96,16 @@ class InputSchema:
             return ["item"]
         return ["ordinal"] if self.batch_id is not None else ["batch_id", "ordinal"]
 
-    def check_types(self, types: StructType) -> None:
+    def check_types(self, types: T.StructType) -> None:
         """Refuse a column of which every row would be left out, or would name an item that nobody meant."""
+        expected = (
+            ", and item ids are text, as they were in the messages; cast the column to text"
+            if self.by_id
+            else ", and batches and ordinals are whole numbers: integers, decimals, floating-point numbers or"
+            " text; give the column such a type"
+        )
         for name in self.columns:
-            kind = types[name].dataType
-            if isinstance(kind, (StringType, NullType) if self.by_id else MAY_BE_WHOLE):
-                continue
-            expected = (
-                "item ids are text, as they were in the messages; cast the column to text"
-                if self.by_id
-                else "batches and ordinals are whole numbers: integers, decimals, floating-point numbers or"
-                " text; give the column such a type"
-            )
-            raise InvalidRequest(f"the column {name} has the type {kind.simpleString()}, and {expected}")
+            check_type(name, types[name].dataType, expected, _TEXTS if self.by_id else MAY_BE_WHOLE)
 
     def row_json(self, batch_id: int | None, ordinal: int | None) -> str:
         """A row that names its item by ordinal, as JSON with the columns that the input has."""

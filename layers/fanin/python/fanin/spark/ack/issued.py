@@ -14,8 +14,7 @@ from fanin.errors import FaninError
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import Service
 
-_MOST: Final = 100_000
-"""Prefixes and batches that are remembered; when there are more, all are forgotten."""
+_MOST: Final = 100_000  # prefixes and batches that are remembered; when there are more, all are forgotten
 _TREE: Final = Tree()
 
 
@@ -81,16 +80,10 @@ class IssuedItems:
         return [self._found[prefix] for prefix in prefixes]
 
     def sizes(self, needed: Mapping[int, int]) -> dict[int, int | Refused]:
-        """How many items each batch has, or why it is refused.
-
-        Args:
-            needed: batch id → one past the highest ordinal that the input names. A remembered row with fewer
-                items is read again, since the batch may have grown.
-        """
-        rows = self._rows_with(needed)
+        """How many items each batch has, or why it is refused; ``needed`` as for ``_rows_with``."""
         return {
-            batch_id: refused if (refused := self._refused(batch_id, row)) else row.items if row else 0
-            for batch_id, row in rows.items()
+            batch_id: self._refused(batch_id, row) or (row.items if row else 0)
+            for batch_id, row in self._rows_with(needed).items()
         }
 
     def top_levels(self, batch_ids: Collection[int]) -> dict[int, int]:
@@ -98,11 +91,8 @@ class IssuedItems:
 
         It is 0 for a batch with totals, whose items are marked on level 0 only, and for one that is gone.
         """
-        rows = self._rows_with(dict.fromkeys(batch_ids, 0))
-        return {
-            batch_id: _TREE.root_level(row.items) if row and not row.totals else 0
-            for batch_id, row in rows.items()
-        }
+        rows = self._rows_with(dict.fromkeys(batch_ids, 0)).items()
+        return {one: _TREE.root_level(row.items) if row and not row.totals else 0 for one, row in rows}
 
     def totals(self, batch_id: int) -> tuple[str, ...]:
         """The names of the totals of a batch; none if the batch is gone."""
@@ -110,16 +100,14 @@ class IssuedItems:
         return tuple(row.totals) if row else ()
 
     def _rows_with(self, needed: Mapping[int, int]) -> dict[int, Batch | None]:
+        """Batches; one with fewer items than the input needs, to one past the highest, may have grown."""
         rows = {batch_id: self._rows.get(batch_id) for batch_id in needed if batch_id in self._rows}
         stale = [
-            batch_id
-            for batch_id, stop in needed.items()
-            if batch_id not in rows or ((row := rows[batch_id]) and row.items < stop)
+            one for one, stop in needed.items() if one not in rows or ((r := rows[one]) and r.items < stop)
         ]
         if stale:
-            legal = [batch_id for batch_id in stale if 0 <= batch_id <= ids.MAX_BATCH_ID]
-            read = self._batches.read(legal)
-            rows |= {batch_id: read.get(batch_id) for batch_id in stale}
+            read = self._batches.read([one for one in stale if 0 <= one <= ids.MAX_BATCH_ID])
+            rows |= {one: read.get(one) for one in stale}
             if len(self._rows) > _MOST:
                 self._rows.clear()
             self._rows |= rows
@@ -178,9 +166,12 @@ def find_items(names: Sequence[str | None], issued: IssuedItems, *, by_id: bool)
 
 
 def _item(found: re.Match[str], block: Found) -> Item | Refused:
-    if isinstance(block, Refused):
-        return block
     index = int(found[2])
-    if not 0 <= index < block.size:
-        return Refused(Reason.FOREIGN, f"there are {block.size} items")
+    if isinstance(block, Refused) or not 0 <= index < block.size:
+        return refused(block)
     return Item(block.batch_id, block.first + index)
+
+
+def refused(block: Found) -> Refused:
+    """Why an item that is not in a block is left out."""
+    return block if isinstance(block, Refused) else Refused(Reason.FOREIGN, f"there are {block.size} items")

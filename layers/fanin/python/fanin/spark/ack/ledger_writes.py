@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark import Accumulator
@@ -14,7 +14,7 @@ from fanin.domain import ids
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import GONE, BatchNotFound, ServiceUnavailable, Throttled
-from fanin.spark.ack.schemas import MARK_SCHEMA, MERGED_SCHEMA
+from fanin.spark.ack.schemas import MARK_SCHEMA, MERGED_SCHEMA, slices
 from fanin.spark.ack.skipping import Sieve
 from fanin.spark.runtime.arrow import ArrowBatches, Task, ddl, page
 from fanin.spark.runtime.rejects import Reason
@@ -72,15 +72,14 @@ class Acknowledged(Result):
     @property
     def ok(self) -> bool:  # type: ignore[override]
         """Whether every row is accounted for."""
-        rows, *others = self.accounted.values()
-        return rows == sum(others)
+        return self.detail is None
 
     @property
     def detail(self) -> str | None:  # type: ignore[override]
         """What is wrong, if not every row is accounted for."""
-        if self.ok:
-            return None
         rows, *others = self.accounted.values()
+        if rows == sum(others):
+            return None
         return (
             f"{rows} rows were read, and {sum(others)} are accounted for: somebody changed the work folder,"
             " or the file system lost a part of it. Start again, which leaves out what is done"
@@ -111,31 +110,24 @@ class WriteResult(NamedTuple):
     @property
     def items(self) -> int:
         """Items that are accounted for."""
-        return self.first + self.ranged + self.duplicates + self.late + self.held
+        return sum(getattr(self, name) for name in ITEMS)
 
 
 COUNTS: Final = WriteResult._fields[2:]
+ITEMS: Final = ("first", "ranged", "duplicates", "late", "held")
 _RESULTS: Final = pa.schema(
     [("batch_id", pa.int64()), ("complete", pa.bool_()), *((name, pa.int64()) for name in COUNTS)]
 )
 RESULTS: Final = ddl(_RESULTS)
 """A row for each batch of each call, and one row without a batch for the writes of each task."""
 
-_AT_ONCE: Final = MAX_HEAVY
-"""Words, or failed items, of one call; a call can fail no more."""
+_AT_ONCE: Final = MAX_HEAVY  # words, or failed items, of one call; a call can fail no more
 _TREE: Final = Tree()
 
-_T = TypeVar("_T")
-_Values = Sequence[int | None]
-"""A value for each total, None where the item brings nothing to it."""
-_Word = tuple[Bits, Sequence[Any]]
-"""Bits of a word; and of their items that add to totals the ordinal, followed by the values."""
-_Failing = tuple[int, str | None, str, _Values]
-"""A failed item: ordinal, id, reason and values."""
+_Rows = Sequence[Sequence[Any]]  # of one batch, without the column that names it
 FAILURE: Final = pa.schema(
     [MERGED_SCHEMA.field(name) for name in ("batch_id", "number", "value", "why", "brought")]
 )
-_Write = Callable[[Mapping[int, Sequence[_T]]], list[WriteResult]]
 
 
 def partition_marks(merged: DataFrame, tasks: int) -> DataFrame:
@@ -171,8 +163,9 @@ def mark(
     """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals."""
     sieve = Sieve(ledger.ports.words)
 
-    def write(every: Mapping[int, Sequence[_Word]]) -> list[WriteResult]:
-        shares, done = sieve.sift(every)
+    def write(every: Mapping[int, _Rows]) -> list[WriteResult]:
+        words = {batch_id: [_word(*row) for row in rows] for batch_id, rows in every.items()}
+        shares, done = sieve.sift(words)
         marks = {batch_id: [mark for mark, _ in share] for batch_id, share in shares.items()}
         values = {
             batch_id: {ordinal: _by_name(totals, own) for _, items in share for ordinal, *own in items}
@@ -184,16 +177,10 @@ def mark(
         except (Throttled, ServiceUnavailable):
             sieve.learn(1, 1)  # most are written now: read them before they are sent again
             raise
-        sieve.learn(
-            sum(_TREE.below(mark.level, mark.mask) for some in marks.values() for mark in some),
-            sum(m.duplicates for m in marked),
-        )
+        sieve.learn(sum(map(_items_of, shares.values())), sum(m.duplicates for m in marked))
         return [
             WriteResult(
-                m.batch_id,
-                m.complete,
-                m.first,
-                m.ranged,
+                *(m.batch_id, m.complete, m.first, m.ranged),
                 duplicates=m.duplicates + done[m.batch_id],
                 late=m.late,
                 words=len(every[m.batch_id]),
@@ -201,14 +188,19 @@ def mark(
             for m in marked
         ]
 
-    def gone(batch_id: int, share: Sequence[_Word]) -> WriteResult:
-        items = sum(_TREE.below(mark.level, mark.mask) for mark, _ in share)
-        return WriteResult(batch_id, late=items, words=len(share))
+    def gone(batch_id: int, rows: _Rows) -> WriteResult:
+        return WriteResult(batch_id, late=_items_of([_word(*row) for row in rows]), words=len(rows))
 
-    def word(level: int, number: int, mask: int, brought: Any) -> _Word:
-        return Bits(level, number, mask & _TREE.full), brought or ()
+    return _calls(records, write, gone)
 
-    return _calls(records, word, write, gone)
+
+def _word(level: int, number: int, mask: int, brought: Any) -> tuple[Bits, Sequence[Any]]:
+    """Bits of a word; and of their items that add to totals the ordinal, followed by the values."""
+    return Bits(level, number, mask & _TREE.full), brought or ()
+
+
+def _items_of(words: Sequence[tuple[Bits, object]]) -> int:
+    return sum(_TREE.below(mark.level, mark.mask) for mark, _ in words)
 
 
 def fail(
@@ -216,19 +208,16 @@ def fail(
 ) -> Iterator[list[WriteResult]]:
     """Fail items, ``FAILURE`` of each, some at a time; items that have no id yet get one."""
 
-    def write(shares: Mapping[int, Sequence[_Failing]]) -> list[WriteResult]:
-        rows = ledger.ports.batches.read(shares)
-        if missing := shares.keys() - rows.keys():
+    def write(shares: Mapping[int, _Rows]) -> list[WriteResult]:
+        batches = ledger.ports.batches.read(shares)
+        if missing := shares.keys() - batches.keys():
             raise BatchNotFound(f"there is no batch {min(missing)}")
-        failures = [
-            Failure(
-                item or f"{ids.issue(batch_id, ordinal, 1, rows[batch_id].salt).prefix}:0",
-                why,
-                totals=_by_name(totals, values),
-            )
-            for batch_id, share in shares.items()
-            for ordinal, item, why, values in share
-        ]
+        failures = list[Failure]()
+        for batch_id, rows in shares.items():
+            for ordinal, item, why, brought in rows:
+                item_id = item or f"{ids.issue(batch_id, ordinal, 1, batches[batch_id].salt).prefix}:0"
+                values = brought[0][1:] if brought else ()
+                failures.append(Failure(item_id, why, totals=_by_name(totals, values)))
         return [
             WriteResult(
                 r.batch_id, r.complete, r.first, duplicates=len(r.duplicates), late=r.late, held=r.held
@@ -236,44 +225,35 @@ def fail(
             for r in ledger.mark(failures).whole()
         ]
 
-    def gone(batch_id: int, share: Sequence[object]) -> WriteResult:
-        return WriteResult(batch_id, late=len(share))
+    def gone(batch_id: int, rows: _Rows) -> WriteResult:
+        return WriteResult(batch_id, late=len(rows))
 
-    def failing(ordinal: int, item: str | None, why: str, brought: Any) -> _Failing:
-        return ordinal, item, why, brought[0][1:] if brought else ()
-
-    return _calls(records, failing, write, gone)
+    return _calls(records, write, gone)
 
 
 def _calls(
     records: Iterable[ArrowBatches],
-    read: Callable[..., _T],
-    write: _Write[_T],
-    gone: Callable[[int, Sequence[_T]], WriteResult],
+    write: Callable[[Mapping[int, _Rows]], list[WriteResult]],
+    gone: Callable[[int, _Rows], WriteResult],
 ) -> Iterator[list[WriteResult]]:
     """Write in calls of ``_AT_ONCE``; a batch that was removed meanwhile does not hold up the others."""
 
-    def patiently(shares: Mapping[int, Sequence[_T]]) -> list[WriteResult]:
+    def patiently(shares: Mapping[int, _Rows]) -> list[WriteResult]:
         # What a busy store refuses is repeated: words that are done by then are found done.
         return PATIENT.patiently(lambda: write(shares), PATIENCE)
 
-    slices = (
-        record.slice(first, _AT_ONCE)
-        for record in records
-        for first in range(0, record.num_rows, _AT_ONCE)  # what the items of a whole page bring is large
-    )
-    for some in slices:
-        shares: dict[int, list[_T]] = {}
+    for some in slices(records, _AT_ONCE):  # what the items of a whole page bring is large
+        shares: dict[int, list[Any]] = {}
         for batch_id, *row in zip(*(column.to_pylist() for column in some.columns), strict=True):
-            shares.setdefault(batch_id, []).append(read(*row))
+            shares.setdefault(batch_id, []).append(row)
         try:
             yield patiently(shares)
         except GONE:
-            for batch_id, share in shares.items():
+            for batch_id, rows in shares.items():
                 try:
-                    yield patiently({batch_id: share})
+                    yield patiently({batch_id: rows})
                 except GONE:
-                    yield [gone(batch_id, share)]
+                    yield [gone(batch_id, rows)]
 
 
 def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, int]:

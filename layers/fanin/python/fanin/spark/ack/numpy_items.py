@@ -9,25 +9,20 @@ import pyarrow.compute as pc
 
 from fanin.spark.ack.page_builder import Ints
 
-MOST: Final = 10
-"""Digits of a number at most."""
-EIGHT: Final = 8
-"""Characters that are loaded at once."""
+MOST: Final = 10  # digits of a number
+EIGHT: Final = 8  # characters that are loaded at once
 
 _ZEROS: Final = np.uint64(0x3030303030303030)
-_TO_TOP: Final = np.uint64(0x7676767676767676)
-"""Added to bytes, it sets the highest bit of those from 10 up."""
+_TO_TOP: Final = np.uint64(0x7676767676767676)  # added to bytes, it sets the highest bit of those from 10 up
 _TOPS: Final = np.uint64(0x8080808080808080)
 _FOURS: Final = np.uint64(0x000000FF000000FF)
 _FIRST_AND_THIRD: Final = np.uint64(100 + (1_000_000 << 32))
 _SECOND_AND_FOURTH: Final = np.uint64(1 + (10_000 << 32))
-_NARROW: Final = (pa.string(), pa.binary())
-"""Types whose offsets have 32 bits."""
+_NARROW: Final = (pa.string(), pa.binary())  # their offsets have 32 bits
 
 Offsets: TypeAlias = npt.NDArray[np.int32 | np.int64]
 _Flags: TypeAlias = npt.NDArray[np.bool_]
-_Array: TypeAlias = Any
-"""An Arrow array; pyarrow has no type annotations."""
+_Array: TypeAlias = Any  # of Arrow; pyarrow has no type annotations
 
 
 class IdColumns:
@@ -45,10 +40,7 @@ class IdColumns:
         return [prefix.decode(errors="replace") for prefix in self._known]
 
     def split(self, items: _Array) -> tuple[Ints | int, Ints]:
-        """Split some ids.
-
-        Args:
-            items: an array of text, without nulls; at best so few that they fit into the core's cache.
+        """Split some ids, without nulls; at best so few that they fit into the core's cache.
 
         Returns:
             The position of each id's prefix in ``prefixes``, or one position if all ids have the same prefix.
@@ -89,13 +81,7 @@ class IdColumns:
 
 
 def _numbers(characters: Any, stops: Offsets, digits: Offsets) -> tuple[Ints, _Flags]:
-    """Read numbers.
-
-    Args:
-        characters: a buffer with all texts; before each number there are at least eight.
-        stops: where each number ends in it.
-        digits: how many characters each has, 1 to ``MOST``.
-    """
+    """Read numbers of 1 to ``MOST`` digits that end at ``stops``; at least eight characters precede each."""
     long = np.flatnonzero(digits > EIGHT)
     numbers, leading, good = _last_eight(
         characters, stops, np.minimum(digits, EIGHT) if len(long) else digits

@@ -17,12 +17,8 @@ PAGE_BITS: Final = 15
 PAGE: Final = 1 << PAGE_BITS
 PAGE_BYTES: Final = PAGE // 8
 WORDS: Final = PAGE // 64
-SPARSE: Final = PAGE_BYTES // 2
-"""A page of fewer items than this is kept as offsets."""
-
-AT_ONCE: Final = 512
-"""Pages that are unpacked to flags at once: 16 MiB."""
-
+SPARSE: Final = PAGE_BYTES // 2  # a page of fewer items than this is kept as offsets
+AT_ONCE: Final = 512  # pages that are unpacked to flags at once: 16 MiB
 Words: TypeAlias = npt.NDArray[np.uint64]
 
 
@@ -42,11 +38,7 @@ def _counts() -> npt.NDArray[np.uint8]:
 
 
 def containers(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, bytes]]:
-    """Pack the flags of whole pages, one flag for each item.
-
-    Yields:
-        For each page that is not empty: its number, and its container.
-    """
+    """Pack the flags of whole pages; gives the number and the container of each that is not empty."""
     packed = np.packbits(flags, bitorder="little").reshape(-1, PAGE_BYTES)
     for number, count in enumerate(popcount(packed.view(np.uint64)).sum(axis=1, dtype=np.int64).tolist()):
         if count >= SPARSE:
@@ -57,11 +49,7 @@ def containers(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, bytes]]:
 
 
 def bitmaps(pages: Sequence[bytes | memoryview]) -> Words:
-    """Unpack containers.
-
-    Returns:
-        One row of 512 words for each page.
-    """
+    """Unpack containers to a row of 512 words for each page."""
     dense = [at for at, bits in enumerate(pages) if len(bits) == PAGE_BYTES]
     sparse = [at for at, bits in enumerate(pages) if len(bits) < PAGE_BYTES]
     words = np.zeros((len(pages), WORDS), np.uint64)
@@ -78,25 +66,17 @@ def bitmaps(pages: Sequence[bytes | memoryview]) -> Words:
     return words
 
 
-ROOM: Final = 1 << 27
-"""Most items that a builder has flags for. A flag is a byte; all that waits or is packed takes less."""
-_DENSE: Final = 256
-"""Ordinals spread more thinly than one in so many items are sorted; going through their flags costs more."""
-_WORTH: Final = 1 << 12
-"""A key with at least so many ordinals in a chunk gets flags of its own."""
-_DUE: Final = 8
-"""One item may wait for every so many flags, so that counting these takes little for each."""
-_SLICE: Final = 1 << 14
-"""Ordinals that are flagged at once: few enough for the core's cache."""
+ROOM: Final = 1 << 27  # most items with flags. A flag is a byte; all that waits or is packed takes less
+_DENSE: Final = 256  # of items spread more thinly than one in so many, sorting costs less than flags
+_WORTH: Final = 1 << 12  # a key with at least so many ordinals in a chunk gets flags of its own
+_DUE: Final = 8  # one item may wait for every so many flags, so that counting these takes little for each
+_SLICE: Final = 1 << 14  # ordinals that are flagged at once: few enough for the core's cache
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-Rows: TypeAlias = tuple[Ints, Ints]
-"""Keys and ordinals, as two arrays of one length."""
+Rows: TypeAlias = tuple[Ints, Ints]  # keys and ordinals, as two arrays of one length
 
 
 class WordPage(NamedTuple):
-    """The items of one page that a task has seen under one key."""
-
     key: int
     number: int
     bits: bytes
@@ -182,9 +162,6 @@ class PageBuilder:
     ones are sorted chunk by chunk. So a page may come out more than once.
 
     Methods that give repeats work while they are iterated: iterate them to the end.
-
-    Args:
-        room: items that it has flags for at once.
     """
 
     def __init__(self, *, room: int = ROOM) -> None:
@@ -193,11 +170,7 @@ class PageBuilder:
         self._ready: list[WordPage] = []
 
     def add(self, keys: Ints | int, ordinals: Ints) -> Iterator[Rows]:
-        """Take a chunk, at best of a million ordinals.
-
-        Args:
-            keys: the key of each ordinal, or one key for all of them.
-            ordinals: 0 or more.
+        """Take a chunk, at best of a million ordinals, each with its key, or with one key for all of them.
 
         Yields:
             The repeats found so far: every occurrence of an ordinal but one. A repeat of an ordinal whose
@@ -285,10 +258,8 @@ class PageBuilder:
         starts = np.flatnonzero(new)
         stops = np.append(starts[1:], len(keys))
         offsets = (ordinals & PAGE - 1).astype("<u2")
-        heads = zip(
-            keys[starts].tolist(), numbers[starts].tolist(), starts.tolist(), stops.tolist(), strict=True
-        )
-        for key, number, start, stop in heads:
+        heads = (each.tolist() for each in (keys[starts], numbers[starts], starts, stops))
+        for key, number, start, stop in zip(*heads, strict=True):
             bits = offsets[start:stop]
             if stop - start >= SPARSE:
                 flags = np.zeros(PAGE, bool)

@@ -6,7 +6,7 @@ never whole, so it is written itself, and the ledger settles it as it settles an
 with totals are not lifted: its items bring something, which counts on level 0.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -20,62 +20,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.domain import ids
-from fanin.domain.tree import Tree
 from fanin.spark.ack.coalescer import REPEATED
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.page_builder import PAGE, PAGE_BITS, WORDS, Ints, Words, bitmaps, popcount
-from fanin.spark.ack.schemas import MERGED, MERGED_SCHEMA, PAGE_SCHEMA, filled
+from fanin.spark.ack.schemas import MERGED, MERGED_SCHEMA, PAGE_SCHEMA, filled, slices
 from fanin.spark.runtime.arrow import ArrowBatches, Task, page
 from fanin.spark.runtime.rejects import Reason
 
 WINDOW_BITS: Final = 18
 """A window is what one word of level 2 covers: 262,144 items, 8 pages, 4,096 words of level 0."""
-_LEVELS: Final = 3
-"""Levels of a window; its bit is on the one above."""
-
+_LEVELS: Final = 3  # of a window; its bit is on the one above
 _FULL: Final = np.uint64(2**64 - 1)
-_TREE: Final = Tree()
-
-TopsOf = Callable[[Collection[int]], Mapping[int, int]]
 Brought = dict[tuple[int, int], list[list[int | None]]]
 """Batch and number of a word of level 0 → for each of its items that bring something, ordinal and values."""
-
-
-def lift_windows(
-    batch_ids: Ints, windows: Ints, words: Words, tops_of: TopsOf, brought: Brought | None = None
-) -> Iterator[ArrowBatches]:
-    """Lift the whole words of some windows, as far as level 3.
-
-    Args:
-        batch_ids: for each window its batch.
-        windows: for each window its number in its batch.
-        words: for each window its 4,096 words of level 0; a bit is 1 if its item is acknowledged.
-        tops_of: gives for each batch the highest level on which its items may be marked.
-        brought: what items of words of level 0 bring; those that are given are dropped.
-
-    Yields:
-        Marks as rows of ``MERGED``; those of level 3 have a bit for each window that is whole.
-    """
-    levels = tops_of(np.unique(batch_ids).tolist())
-    tops = np.array([levels[batch_id] for batch_id in batch_ids.tolist()])[:, None]
-    for level in range(_LEVELS):
-        whole = (words == _FULL) & (tops > level)
-        at, column = np.nonzero((words != 0) & ~whole)
-        if len(at):
-            number = windows[at] * words.shape[1] + column
-            given = {"brought": _brought(brought, batch_ids[at], number)} if brought and not level else {}
-            yield _marks(batch_ids[at], level, number, words[at, column], **given)
-        if level < _LEVELS - 1:
-            words = np.packbits(whole, axis=1, bitorder="little").view(np.uint64)
-    at = np.flatnonzero(whole)
-    if len(at):
-        bits = np.uint64(1) << (windows[at] & 63).astype(np.uint64)
-        yield _marks(batch_ids[at], _LEVELS, windows[at] >> 6, bits)
-
-
-def _brought(brought: Brought, batch_ids: Ints, numbers: Ints) -> list[Any]:
-    return [brought.pop(word, None) for word in zip(batch_ids.tolist(), numbers.tolist(), strict=True)]
 
 
 def _marks(batch_ids: Ints, level: int, numbers: Ints, masks: Words, **also: Any) -> ArrowBatches:
@@ -90,18 +48,11 @@ _AT_ONCE: Final = 512
 
 
 class _Merged(NamedTuple):
-    """Pages, each once, in order.
-
-    Attributes:
-        batch_ids: for each page its batch.
-        numbers: for each page its number.
-        items: for each page its words; a bit is 1 if its item is acknowledged or failed.
-        failed: likewise; a bit is 1 if its item failed.
-    """
+    """Pages, each once, in order."""
 
     batch_ids: Ints
     numbers: Ints
-    items: Words
+    items: Words  # a bit is 1 if its item is acknowledged or failed
     failed: Words
 
     def part(self, rows: slice | Ints) -> Self:
@@ -113,7 +64,6 @@ _item = itemgetter("batch_id", "ordinal")
 _NO_PAGES: Final = _Merged(
     np.zeros(0, np.int64), np.zeros(0, np.int64), *[np.zeros((0, WORDS), np.uint64)] * 2
 )
-_CONFLICT: Final = "the input names it more than once, with different values"
 
 
 def _chosen(rows: Sequence[_Row]) -> tuple[_Row | None, Sequence[_Row], Reason, str]:
@@ -124,7 +74,7 @@ def _chosen(rows: Sequence[_Row]) -> tuple[_Row | None, Sequence[_Row], Reason, 
     failed = rows[0]["why"] is not None  # failures come first
     counting = (row["values"] or () for row in rows if (row["why"] is not None) is failed)
     if len({tuple(value or 0 for value in values) for values in counting}) > 1:
-        return None, rows, Reason.CONFLICTING, _CONFLICT
+        return None, rows, Reason.CONFLICTING, f"{REPEATED}, with different values"
     return rows[0], rows[1:], Reason.DUPLICATE, REPEATED
 
 
@@ -143,18 +93,15 @@ def _pages_of(items: Sequence[tuple[int, int, bool]]) -> _Merged:
 
 
 def merge_task(batches: BatchReader, schema: InputSchema) -> Task:
-    """Make the function of a task that merges.
+    """Make the function of a task that merges ``PAGES`` to ``MERGED``.
 
-    Returns:
-        A function that takes rows of ``PAGES`` and gives rows of ``MERGED``. All rows of a window must be in
-        one partition, in the order of ``in_order``.
+    All rows of a window must be in one partition, in the order of ``in_order``.
     """
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         merger = _Merger(IssuedItems(batches), schema)
-        for record in records:
-            for first in range(0, record.num_rows, _AT_ONCE):
-                yield from merger.add(record.slice(first, _AT_ONCE))
+        for some in slices(records, _AT_ONCE):
+            yield from merger.add(some)
         yield from merger.finish()
 
     return run
@@ -195,7 +142,7 @@ class _Merger:
         Returns:
             Batch, ordinal and whether it failed, of each item.
         """
-        found, items = list[dict[str, Any]](), list[tuple[int, int, bool]]()
+        found, items = list[_Row](), list[tuple[int, int, bool]]()
         for (batch_id, ordinal), group in groupby(rows, _item):
             chosen, others, reason, detail = _chosen(list(group))
             found += [{"value": row["value"], "reason": reason, "detail": detail} for row in others]
@@ -205,9 +152,8 @@ class _Merger:
             brought = [[ordinal, *values]] if any(value is not None for value in values) else []
             items.append((batch_id, ordinal, failed))
             if failed:
-                item = chosen["value"] if self._schema.by_id else None
                 failure = {"batch_id": batch_id, "number": ordinal, "brought": brought, "why": chosen["why"]}
-                found.append({**failure, "value": item})
+                found.append({**failure, "value": chosen["value"] if self._schema.by_id else None})
             elif brought:
                 self._brought.setdefault((batch_id, ordinal >> 6), []).extend(brought)
         if found:
@@ -216,13 +162,11 @@ class _Merger:
 
     def _merge(self, single: list[tuple[int, int, bool]], record: ArrowBatches) -> Iterator[ArrowBatches]:
         """Join single items and pages to those of the window that is not whole yet."""
-        rest, singles = self._rest, _pages_of(single)
+        batch_ids, numbers = (record.column(name).to_numpy() for name in ("batch_id", "page"))
         new = bitmaps(record.column("bits").to_pylist())
-        batch_ids = [rest.batch_ids, singles.batch_ids, record.column("batch_id").to_numpy()]
-        numbers = [rest.numbers, singles.numbers, record.column("page").to_numpy()]
-        words = [rest.items, singles.items, new]
-        failed = [rest.failed, singles.failed, np.broadcast_to(np.uint64(0), new.shape)]
-        every = _Merged(*map(np.concatenate, (batch_ids, numbers, words, failed)))
+        paged = _Merged(batch_ids, numbers, new, np.broadcast_to(np.uint64(0), new.shape))
+        columns: Any = zip(self._rest, _pages_of(single), paged, strict=True)
+        every = _Merged(*map(np.concatenate, columns))
         prefixes = [None] * (len(every.items) - len(new)) + record.column("value").to_pylist()
         if single:
             order = np.lexsort((every.numbers, every.batch_ids))  # keeps those of a page in their order
@@ -258,21 +202,37 @@ class _Merger:
                 values = [self._schema.row_json(batch_id, ordinal) for ordinal in ordinals]
             else:
                 values = [f"{prefix}:{ordinal - _first(prefix)}" for ordinal in ordinals]
-            count = len(values)
-            reasons, details = [Reason.DUPLICATE] * count, [REPEATED] * count
-            yield filled(MERGED_SCHEMA, count, value=values, reason=reasons, detail=details)
+            why = {"reason": [Reason.DUPLICATE] * len(values), "detail": [REPEATED] * len(values)}
+            yield filled(MERGED_SCHEMA, len(values), value=values, **why)
 
     def _lift(self, pages: _Merged) -> Iterator[ArrowBatches]:
+        """Give the marks of whole windows; those of level 3 have a bit for each whose items are all done."""
         if not len(pages.numbers):
             return
         windows = pages.numbers // _PAGES
         new = _changes(pages.batch_ids, windows)
         starts = np.flatnonzero(new)
-        words = np.zeros((len(starts), _PAGES, WORDS), np.uint64)
+        words: Words = np.zeros((len(starts), _PAGES, WORDS), np.uint64)
         words[np.cumsum(new) - 1, pages.numbers % _PAGES] = pages.items & ~pages.failed
-        flat = words.reshape(len(starts), -1)
-        found = pages.batch_ids[starts], windows[starts], flat
-        yield from lift_windows(*found, self._tops_of, self._brought)
+        words = words.reshape(len(starts), -1)
+        batch_ids, windows = pages.batch_ids[starts], windows[starts]
+        levels = self._tops_of(np.unique(batch_ids).tolist())
+        tops = np.array([levels[batch_id] for batch_id in batch_ids.tolist()])[:, None]
+        for level in range(_LEVELS):
+            whole = (words == _FULL) & (tops > level)
+            at, column = np.nonzero((words != 0) & ~whole)
+            if len(at):
+                number, also = windows[at] * words.shape[1] + column, dict[str, Any]()
+                if self._brought and not level:
+                    named = zip(batch_ids[at].tolist(), number.tolist(), strict=True)
+                    also["brought"] = [self._brought.pop(word, None) for word in named]
+                yield _marks(batch_ids[at], level, number, words[at, column], **also)
+            if level < _LEVELS - 1:
+                words = np.packbits(whole, axis=1, bitorder="little").view(np.uint64)
+        at = np.flatnonzero(whole)
+        if len(at):
+            bits = np.uint64(1) << (windows[at] & 63).astype(np.uint64)
+            yield _marks(batch_ids[at], _LEVELS, windows[at] >> 6, bits)
 
 
 @lru_cache(maxsize=1024)
@@ -287,9 +247,8 @@ def _changes(*keys: Ints) -> npt.NDArray[np.bool_]:
     return new
 
 
-def _counts(words: Words) -> Ints:
-    counts: Ints = popcount(words).sum(axis=1, dtype=np.int64)
-    return counts
+def _counts(words: Words) -> Any:
+    return popcount(words).sum(axis=1, dtype=np.int64)
 
 
 def merge(pages: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:

@@ -21,23 +21,17 @@ from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.places import file_system, place_of
 from fanin.spark.runtime.session import most_tasks
 
-_LEAST: Final = 8 << 20
-"""A task is worth starting for so many bytes of files."""
-_MOST: Final = 1 << 30
-"""Most bytes of files for one task, which has to read them again if it is lost."""
-_ROWS: Final = 1 << 20
-"""Numbers that are read at once."""
-_IDS: Final = 1 << 14
-"""Ids that are read at once: so few that pyarrow uses the same memory again; fewer than ``_PIECE``."""
-_PAGE: Final = 64 << 20
-"""Bytes of values that are read at once, if a row group's are as long as its columns say."""
+_LEAST: Final = 8 << 20  # a task is worth starting for so many bytes of files
+_MOST: Final = 1 << 30  # most bytes of files for one task, which has to read them again if it is lost
+_ROWS: Final = 1 << 20  # numbers that are read at once
+_IDS: Final = 1 << 14  # ids, so few that pyarrow uses the same memory again; fewer than coalescer._PIECE
+_PAGE: Final = 64 << 20  # bytes of values, if a row group's are as long as its columns say
 
 
 class FileSplit(NamedTuple):
     """A range of a file's bytes; it stands for the row groups that have their middle in it.
 
-    A split may end just behind the start of a row group. If it stood for those that begin in it, its task
-    would have almost a row group more than its share.
+    If it stood for those that begin in it, its task could have almost a row group more than its share.
     """
 
     path: str
@@ -67,12 +61,7 @@ class ParquetFiles:
         return all(kinds.get(name) in fits for name in schema.columns)
 
     def splits(self, parallelism: int) -> list[list[FileSplit]]:
-        """Divide the files among tasks, in order.
-
-        Args:
-            parallelism: tasks that can run at the same time; there are as many splits, unless the files are
-                small or very large.
-        """
+        """Divide the files among as many tasks as can run at a time, unless they are small or very large."""
         total = sum(self.sizes.values())
         tasks = max(min(parallelism, -(-total // _LEAST)), -(-total // _MOST))
         share = -(-total // tasks) if tasks else 0
@@ -93,15 +82,15 @@ class ParquetFiles:
         self, splits: Sequence[FileSplit], schema: InputSchema, *, reasons: bool
     ) -> Iterator[ArrowBatches]:
         """Read the columns that name items, a row group at a time."""
-        wanted = [*schema.columns, *(["reason"] if reasons else [])]
         for split in splits:
             try:
-                yield from self._read(split, schema, wanted)
+                yield from self._read(*split, schema, [*schema.columns, *(["reason"] if reasons else [])])
             except (pa.ArrowException, OSError) as error:
                 raise InvalidRequest(f"{split.path} cannot be read as Parquet: {error}") from error
 
-    def _read(self, split: FileSplit, schema: InputSchema, wanted: Sequence[str]) -> Iterator[ArrowBatches]:
-        path, start, stop = split
+    def _read(
+        self, path: str, start: int, stop: int, schema: InputSchema, wanted: Sequence[str]
+    ) -> Iterator[ArrowBatches]:
         with self.system.open_input_file(path) as opened:
             file, size = pq.ParquetFile(opened), opened.size()
             present = {
@@ -117,12 +106,8 @@ class ParquetFiles:
                 if not start <= _middle(metadata, size) < stop:
                     continue
                 left = metadata.num_rows
-                for rows in file.iter_batches(
-                    _rows_at_once(metadata, present, _IDS if schema.by_id else _ROWS),
-                    row_groups=[group],
-                    columns=list(present),
-                    use_threads=False,
-                ):
+                most = _rows_at_once(metadata, present, _IDS if schema.by_id else _ROWS)
+                for rows in file.iter_batches(most, [group], list(present), use_threads=False):
                     left -= rows.num_rows
                     named = [present[name] for name in rows.schema.names]
                     taken = pa.RecordBatch.from_arrays(rows.columns, named) if named else rows

@@ -1,5 +1,6 @@
 """The rows that tasks pass to each other while acknowledgements are coalesced."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
@@ -57,8 +58,15 @@ def filled(schema: Any, count: int, **columns: Any) -> ArrowBatches:
     arrays = []
     for name, kind in zip(schema.names, schema.types, strict=True):
         values = columns.get(name)
-        if values is None:
-            arrays.append(pa.nulls(count, kind))
+        if isinstance(values, pa.Array):
+            arrays.append(values.cast(kind))
         else:
-            arrays.append(values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind))
+            arrays.append(pa.nulls(count, kind) if values is None else pa.array(values, kind))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def slices(records: Iterable[ArrowBatches], most: int) -> Iterator[ArrowBatches]:
+    """Divide record batches into some of at most so many rows, without a copy."""
+    for record in records:
+        for first in range(0, record.num_rows, most):
+            yield record.slice(first, most)

@@ -7,6 +7,7 @@ done.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, TypeVar
 
 from fanin.app.ports.words import WordKey, WordStore
@@ -14,10 +15,8 @@ from fanin.domain.tree import Bits, Tree
 
 _T = TypeVar("_T", bound=tuple[Bits, object])
 
-WORTH: Final = 0.2
-"""Share of words that must be done before reading all of them is cheaper than writing them in vain."""
-SAMPLE: Final = 100
-"""Words that are read to find this share: one request."""
+WORTH: Final = 0.2  # share of words that must be done before reading all is cheaper than writing in vain
+SAMPLE: Final = 100  # words that are read to find this share: one request
 _TREE: Final = Tree()
 
 
@@ -36,26 +35,23 @@ class Sieve:
         self._sampled = False
 
     def sift(self, shares: Mapping[int, Sequence[_T]]) -> tuple[dict[int, list[_T]], dict[int, int]]:
-        """Divide the marks of some batches.
-
-        Returns:
-            The marks of each batch that are left to be written, and the number of its items that are done.
-        """
-        marks = [(_key(batch_id, one[0]), one) for batch_id, share in shares.items() for one in share]
+        """The marks of each batch that are left to be written, and the number of its items that are done."""
+        marks = [
+            (WordKey(batch_id, one[0].level, one[0].number), one)
+            for batch_id, share in shares.items()
+            for one in share
+        ]
         stuck = self._below_done({key for key, _ in marks})
         left: dict[int, list[_T]] = {batch_id: [] for batch_id in shares}
         done = dict.fromkeys(shares, 0)
         carried: set[WordKey | None] = {None}
-        open_: list[tuple[WordKey, _T]] = []
+        known = list[tuple[WordKey, _T, bool]]()
         for key, one in marks:
-            if key not in stuck:
-                open_.append((key, one))
-            elif stuck[key] in carried:
-                done[key.batch_id] += _TREE.below(key.level, one[0].mask)
-            else:
+            if key in stuck:
+                known.append((key, one, stuck[key] in carried))
                 carried.add(stuck[key])
-                left[key.batch_id].append(one)
-        for key, one, cleared in self._looked_at(open_):
+        open_ = [(key, one) for key, one in marks if key not in stuck]
+        for key, one, cleared in chain(known, self._looked_at(open_)):
             if cleared:
                 done[key.batch_id] += _TREE.below(key.level, one[0].mask)
             else:
@@ -63,11 +59,7 @@ class Sieve:
         return left, done
 
     def _below_done(self, keys: Collection[WordKey]) -> dict[WordKey, WordKey | None]:
-        """Find the words whose bit above is cleared.
-
-        Returns:
-            For each of them the finished word above it that nobody has carried up; None if there is none.
-        """
+        """Words whose bit above is cleared → the finished word above that nobody has carried up, or None."""
         found: dict[WordKey, WordKey | None] = {}
         at = {key: key for key in keys}
         while at:
@@ -107,10 +99,6 @@ class Sieve:
 
     def _read(self, keys: Sequence[WordKey]) -> dict[WordKey, int]:
         return self._words.read(dict.fromkeys(keys)) if keys else {}
-
-
-def _key(batch_id: int, mark: Bits) -> WordKey:
-    return WordKey(batch_id, mark.level, mark.number)
 
 
 def _parent(key: WordKey) -> WordKey:

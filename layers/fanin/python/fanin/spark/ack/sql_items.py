@@ -11,8 +11,9 @@ from pyspark.sql.types import LongType, StringType, StructType
 from fanin.domain.limits import MAX_REASON
 from fanin.domain.totals import MAX_VALUE, check_names
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, MAY_BE_WHOLE, InputSchema, whole_number
+from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, InputSchema, check_type, whole_number
 from fanin.spark.ack.issued import BatchReader, IssuedItems, Refused, find_items
+from fanin.spark.ack.schemas import PAGE_SCHEMA
 from fanin.spark.runtime.arrow import ArrowBatches, page
 from fanin.spark.runtime.lookups import looked_up
 from fanin.spark.runtime.rejects import Reason
@@ -31,8 +32,7 @@ def normalize(rows: DataFrame, schema: InputSchema, totals: Sequence[str] = ()) 
     if totals:
         rows = with_values(rows, totals)
     if "reason" in rows.columns:
-        reason = F.substring(F.col("reason").cast("string"), 1, MAX_REASON)
-        rows = rows.withColumn("reason", reason)
+        rows = rows.withColumn("reason", F.substring(F.col("reason").cast("string"), 1, MAX_REASON))
     if schema.by_id:
         text = F.col("item").cast("string")
         # Spark walks over all characters to cut a text; one of so few bytes needs no cut.
@@ -50,37 +50,24 @@ def normalize(rows: DataFrame, schema: InputSchema, totals: Sequence[str] = ()) 
 
 _NAMES: Final = pa.schema([("name", pa.string())])
 _ITEMS: Final = pa.schema(
-    [
-        *_NAMES,
-        ("batch_id", pa.int64()),
-        ("ordinal", pa.int64()),
-        ("reason", pa.string()),
-        ("detail", pa.string()),
-    ]
+    [*_NAMES, *(PAGE_SCHEMA.field(name) for name in ("batch_id", "ordinal", "reason", "detail"))]
 )
 
 
 def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
-    """Find the items that rows name, whose columns are those of ``normalize``; rows are evaluated once.
+    """Find the items that rows of ``normalize`` name; rows are evaluated once.
 
     Returns:
-        The rows with ``batch_id`` and ``ordinal``, or with a ``reason`` and a ``detail`` why there is no such
-        item.
+        The rows with ``batch_id`` and ``ordinal``, or with a ``reason`` and a ``detail`` why there is none.
     """
 
     def find(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         issued = IssuedItems(batches)
         for record in records:
             names = record.column(0).to_pylist()
-            items = find_items(names, issued, by_id=schema.by_id)
-            found = zip(names, items, strict=True)
-            yield page(
-                _ITEMS,
-                [
-                    (name, None, None, *item) if isinstance(item, Refused) else (name, *item, None, None)
-                    for name, item in found
-                ],
-            )
+            found = find_items(names, issued, by_id=schema.by_id)
+            items = ((None, None, *one) if isinstance(one, Refused) else (*one, None, None) for one in found)
+            yield page(_ITEMS, [(name, *item) for name, item in zip(names, items, strict=True)])
 
     if schema.by_id:
         name = decoded(F.col("item"))  # or Python could not read it
@@ -96,19 +83,14 @@ def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataF
 
 def _bounded_json(rows: DataFrame, schema: InputSchema) -> Column:
     """A row that names no item, as JSON; of texts as much as of ids."""
-    columns = [
-        F.substring(name, 1, LONGEST).alias(name)
-        if isinstance(rows.schema[name].dataType, StringType)
-        else F.col(name)
-        for name in schema.columns
-    ]
+    texts = {name for name in schema.columns if isinstance(rows.schema[name].dataType, StringType)}
+    shown = {name: F.substring(name, 1, LONGEST) if name in texts else F.col(name) for name in schema.columns}
+    columns = (column.alias(name) for name, column in shown.items())
     return F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
 
 
 TAKEN: Final = ("item", "batch_id", "ordinal", "reason")
 """Columns that mean something else, so that no total can be read from them."""
-_SHOWN: Final = 40
-"""Most characters of a value in the detail of a reject."""
 
 
 def check_columns(totals: Sequence[str], columns: StructType) -> tuple[str, ...]:
@@ -124,12 +106,7 @@ def check_columns(totals: Sequence[str], columns: StructType) -> tuple[str, ...]
                 f"the input has no column {name} with what items bring to the total {name}; it has:"
                 f" {', '.join(sorted(columns.names))}"
             )
-        kind = columns[name].dataType
-        if not isinstance(kind, MAY_BE_WHOLE):
-            raise InvalidRequest(
-                f"the column {name} has the type {kind.simpleString()}: what items bring to a total are whole"
-                " numbers"
-            )
+        check_type(name, columns[name].dataType, ": what items bring to a total are whole numbers")
     return names
 
 
@@ -146,7 +123,7 @@ def with_values(rows: DataFrame, totals: Sequence[str]) -> DataFrame:
             F.col(name).isNotNull() & ~F.coalesce(number.between(-MAX_VALUE, MAX_VALUE), F.lit(False)),
             F.concat(
                 F.lit(f"total {name} is not a whole number within ±2⁵³: "),
-                F.substring(F.col(name).cast("string"), 1, _SHOWN),
+                F.substring(F.col(name).cast("string"), 1, 40),
             ),
         )
         for name, number in numbers.items()

@@ -25,15 +25,11 @@ from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import classic, session
 from fanin.spark.runtime.values import whole
 
-_SNAPSHOT: Final = ("batches", "words")
-"""Datasets of what it read, below ``snapshot``."""
-_RESULTS: Final = ("findings", "batches", "missing", "verified")
-"""Datasets of what it found, below ``output``."""
-_MOST_NAMED: Final = 5
-"""Batches with findings that are named on stderr."""
+_SNAPSHOT: Final = ("batches", "words")  # datasets of what it read, below ``snapshot``
+_RESULTS: Final = ("findings", "batches", "missing", "verified")  # of what it found, below ``output``
+_MOST_NAMED: Final = 5  # batches with findings that are named on stderr
 SEGMENTS: Final = 16
-MOST_SEGMENTS: Final = 1_000_000
-"""The most that DynamoDB takes."""
+MOST_SEGMENTS: Final = 1_000_000  # the most that DynamoDB takes
 _VERIFYING: Final = ("confirm", "repair")
 
 
@@ -136,7 +132,7 @@ def audit(
     segments = whole("segments", segments, 1, MOST_SEGMENTS)
     spark = classic(session("fanin"), "audit")
     tell: Callable[[str], object] = _say if progress else (lambda _: None)
-    began = _now()
+    began = time.time_ns() // 1_000_000
     _check_folders(spark, kept, folder)
     exports = list[export.Export]()
     if batches_export is None or words_export is None:
@@ -154,7 +150,7 @@ def audit(
     # They are written, since a second scan may find others; then it is checked that none were lost.
     batches = replace_dataset(rows.batches(lines[0]), f"{kept}/batches")
     words = replace_dataset(rows.words(lines[1]), f"{kept}/words")
-    ended = _now()
+    ended = time.time_ns() // 1_000_000
     counts = batches.count(), words.count()
     for one, count in zip(exports, counts, strict=False):
         one.check(count)
@@ -174,17 +170,13 @@ def audit(
     return Audited(**told)
 
 
-def _now() -> int:
-    return time.time_ns() // 1_000_000
-
-
 def _check_folders(spark: SparkSession, snapshot: str, output: str) -> None:
     results = [f"{output}/{name}" for name in _RESULTS]
-    for read in (f"{snapshot}/{name}" for name in _SNAPSHOT):
-        check_apart(spark, "the rows that are read", read, results)
-        check_replaceable(spark, read)
-    for result in results:
-        check_replaceable(spark, result)
+    read = [f"{snapshot}/{name}" for name in _SNAPSHOT]
+    for folder in read:
+        check_apart(spark, "the rows that are read", folder, results)
+    for folder in (*read, *results):
+        check_replaceable(spark, folder)
 
 
 def _sums(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> dict[str, Any]:
@@ -205,7 +197,6 @@ def _sums(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> dict[s
 
 
 def _name_worst(tell: Callable[[str], object], batches: DataFrame, wrong: int, folder: str) -> None:
-    """Name the batches with the most findings, and say where all findings are."""
     worst = batches.where("wrong > 0").orderBy(F.desc("wrong"), "batch_id").limit(_MOST_NAMED + 1).collect()
     tell(f"{wrong:,} {'finding is' if wrong == 1 else 'findings are'} wrong. Look at {folder}")
     for row in worst[:_MOST_NAMED]:
@@ -223,9 +214,16 @@ def _verified(
     findings: DataFrame, service: Service, folder: str, *, repair: bool, tasks: int
 ) -> dict[str, Any]:
     """Let the ledger judge what it can, as of now; for the rest the snapshot counts."""
+
+    def verify(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
+        for page in pages:
+            for batch_id in page.column(0).to_pylist():
+                row = verified_row(service, batch_id, repair=repair)
+                yield pa.RecordBatch.from_pylist([row], schema=SCHEMA)
+
     moving = F.col("kind").isin([kind.value for kind in MOVING])
-    doubted = findings.where(moving).select("batch_id").distinct()
-    looked = replace_dataset(verify_batches(doubted, service, repair=repair, tasks=tasks), folder)
+    doubted = findings.where(moving).select("batch_id").distinct().repartition(tasks, "batch_id")
+    looked = replace_dataset(doubted.mapInArrow(verify, ddl(SCHEMA)), folder)  # a task may run twice
     left = "(found > 0 and not repaired) or error not in ('batch-gone', 'batch-not-found')"
     judged = looked.agg(
         F.count("*").alias("verified"),
@@ -239,35 +237,14 @@ def _verified(
 SCHEMA: Final = pa.schema(
     [
         ("batch_id", pa.int64()),
-        ("state", pa.string()),
-        ("pending", pa.int64()),
-        ("found", pa.int64()),
-        ("first", pa.string()),
-        ("repaired", pa.bool_()),
-        ("error", pa.string()),
+        ("state", pa.string()),  # afterwards; null if the batch is gone
+        ("pending", pa.int64()),  # items that were not done when they were read
+        ("found", pa.int64()),  # number of disagreements
+        ("first", pa.string()),  # the first of them, in words
+        ("repaired", pa.bool_()),  # whether all of them were
+        ("error", pa.string()),  # that ended the verification, for example batch-gone or throttled
     ]
 )
-
-
-def verify_batches(batches: DataFrame, service: Service, *, repair: bool, tasks: int) -> DataFrame:
-    """Verify batches, each in one task; a task may run twice.
-
-    Returns:
-        batch_id.
-        state: of the batch afterwards; null if it is gone.
-        pending: items that were not done when they were read.
-        found: number of disagreements; ``first`` is the first of them, in words.
-        repaired: whether all of them were repaired.
-        error: the code of the error that ended the verification, for example batch-gone or throttled.
-    """
-
-    def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        for page in pages:
-            for batch_id in page.column(0).to_pylist():
-                row = verified_row(service, batch_id, repair=repair)
-                yield pa.RecordBatch.from_pylist([row], schema=SCHEMA)
-
-    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(run, ddl(SCHEMA))
 
 
 def verified_row(service: Service, batch_id: int, *, repair: bool) -> dict[str, Any]:

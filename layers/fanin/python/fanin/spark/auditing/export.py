@@ -30,19 +30,12 @@ FULL: Final = "FULL_EXPORT"
 
 @dataclass(frozen=True)
 class Export:
-    """One table's export.
+    """One table's export."""
 
-    Attributes:
-        folder: of its ``manifest-summary.json``: ``s3://…/AWSDynamoDB/<id>``, or a local copy.
-        at: milliseconds since the epoch; the moment whose rows it has.
-        files: data files that have rows.
-        rows: how many these have.
-    """
-
-    folder: str
-    at: int
-    files: list[str]
-    rows: int
+    folder: str  # of its ``manifest-summary.json``: ``s3://…/AWSDynamoDB/<id>``, or a local copy
+    at: int  # milliseconds since the epoch; the moment whose rows it has
+    files: list[str]  # that have rows
+    rows: int  # how many these have
 
     def lines(self, spark: SparkSession) -> DataFrame:
         """The rows as lines, each a ``value``."""
@@ -65,11 +58,7 @@ class Export:
 
 
 def read(spark: SparkSession, folder: str) -> Export:
-    """Read the manifests of an export, whose folder may be given with the name of its summary.
-
-    Raises:
-        ExportDamaged: the folder has no export, or one of another kind. Says what to do.
-    """
+    """Read the manifests of an export, whose folder may be given with the name of its summary."""
     files = Folder(spark, folder.rstrip("/").removesuffix(f"/{SUMMARY}"))
     try:
         return _manifest(files, json.loads(files.read(SUMMARY) or ""))
@@ -112,9 +101,6 @@ def scan(
 
     Whenever the plan runs it reads the table again, and may find other rows. So write them before you work
     on them.
-
-    Returns:
-        ``value``, a row as a line of DynamoDB JSON.
     """
 
     def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
@@ -130,18 +116,14 @@ def read_segment(
     service: Service, table: str, segment: int, *, segments: int, consistent: bool
 ) -> Iterator[list[str]]:
     """Read a segment of a table, a page at a time, as lines of an export."""
-    connection, after = service.connection(), None
-    request = {
-        "TableName": table,
-        "Segment": segment,
-        "TotalSegments": segments,
-        "ConsistentRead": consistent,
-    }
+    part = {"Segment": segment, "TotalSegments": segments, "ConsistentRead": consistent}
+    connection, start = service.connection(), dict[str, Any]()
     while True:
-        items, after = connection.scan(request | ({"ExclusiveStartKey": after} if after else {}))
+        items, after = connection.scan({"TableName": table, **part, **start})
         yield [line(item) for item in items]
         if after is None:
             return
+        start = {"ExclusiveStartKey": after}
 
 
 def line(item: Mapping[str, Any]) -> str:

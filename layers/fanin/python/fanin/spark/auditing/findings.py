@@ -10,33 +10,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from fanin import names
 from fanin.domain.batch import RETENTION, Mode, State
 from fanin.domain.limits import MAX_LIFETIME
-from fanin.spark.auditing import sums
+from fanin.spark.auditing import rows, sums
 from fanin.spark.auditing.progress import TOP, Measured
-from fanin.spark.auditing.rows import RowFault
 
 
 class FindingKind(StrEnum):
-    """What the audit found.
+    """What the audit found; docs/how-to/spark/audit.md says what each means, and what to do."""
 
-    Attributes:
-        MALFORMED_KEY: the key of a row in the words table is not the key of a word.
-        MALFORMED_ROW: an attribute is missing, has another type, or is out of its range.
-        CONTRADICTION: a row contradicts itself: a word the set of its cleared bits, a state its times.
-        NO_SUCH_CHILD: a bit is clear that stands for no item and no word.
-        OUTSIDE: a word is above the root, after the last word of its level, or of an estimated batch.
-        FORGED: a word without a batch expires later than any batch can.
-        EXPIRES_EARLY: a word of a live batch expires before the batch does.
-        MISFILED: the index has the batch under another state, so the reaper never finds it.
-        LOST_PARENT: a word is done, and its parent's bit is pending.
-        STUCK: the batch is closed and every item is done, and it is not complete.
-        EARLY: the batch is complete, and items are pending.
-        WRONG_TOTAL: the sums of a word are not those of the words below it, or those of a complete batch not
-            those of its root.
-        ORPHAN: a word has no batch. That is not wrong: when a batch is removed, its words expire later.
-    """
-
-    MALFORMED_KEY = RowFault.KEY.value
-    MALFORMED_ROW = RowFault.ROW.value
+    MALFORMED_KEY = rows.MALFORMED_KEY
+    MALFORMED_ROW = rows.MALFORMED_ROW
     CONTRADICTION = "contradiction"
     NO_SUCH_CHILD = "no_such_child"
     OUTSIDE = "outside"
@@ -50,22 +32,15 @@ class FindingKind(StrEnum):
     ORPHAN = "orphan"
 
 
-NOTICES: Final = (FindingKind.ORPHAN,)
-"""Kinds that are not wrong."""
-
+NOTICES: Final = (FindingKind.ORPHAN,)  # not wrong: when a batch is removed, its words expire later
 MOVING: Final = (FindingKind.LOST_PARENT, FindingKind.STUCK, FindingKind.EARLY)
 """Kinds that a sound batch shows for a moment, between a word and the verdict; ``verify`` can judge them."""
-
 _CARRYING: Final = (*MOVING, FindingKind.WRONG_TOTAL)
 """Kinds that a sound batch shows if a word was read earlier than one below it, or later than its row."""
-
 _GROWING: Final = (FindingKind.NO_SUCH_CHILD, FindingKind.OUTSIDE)
 """Kinds that an open batch shows if the words of a snapshot were read later than its batches."""
-
-_FOUND: Final = ("batch_id", "word_id", "kind", "detail")
-
 _ONE_ABOVE: Final = "one above the root"
-"""Stands in ``kind`` until ``judge`` knows the batch: a mark one level above the root.
+"""Stands in ``kind`` until ``find`` knows the batch: a mark one level above the root.
 
 If the last item of an open batch of exactly 64, 4,096, … items is marked before the close, the mark goes one
 level above the later root, and stays there. It is wrong only if items are pending.
@@ -85,12 +60,8 @@ class _Find(NamedTuple):
     detail: str = "cast(null as string)"
 
 
-def word_findings(words: DataFrame) -> DataFrame:
-    """Find what single words show, compared with their batch.
-
-    Returns:
-        batch_id, word_id, kind, detail; of ``_ONE_ABOVE`` only ``judge`` can say whether it is wrong.
-    """
+def _of_words(words: DataFrame) -> DataFrame:
+    """What single words show, compared with their batch: batch_id, word_id, kind, detail."""
     # A word that was marked as a whole may have been put as 0, without the set.
     agrees = (
         "case when written and done_bits is not null then bits = ~done_bits when written then bits = 0"
@@ -127,8 +98,8 @@ def word_findings(words: DataFrame) -> DataFrame:
     return _explode(words, [*present, early], "word_id")
 
 
-def batch_findings(batches: DataFrame) -> DataFrame:
-    """Find what single rows of batches show."""
+def _of_batches(batches: DataFrame) -> DataFrame:
+    """What single rows of batches show."""
     live = f"state in ('{State.OPEN}', '{State.CLOSED}')"
     contradicts = (
         f"case when state = '{State.OPEN}' and closed_at is not null then 'open, and it has closed_at'"
@@ -140,56 +111,31 @@ def batch_findings(batches: DataFrame) -> DataFrame:
         " then 'complete, and it has no closed_at' end"
     )
     filed = f"shelf = concat(state, '#', batch_id % {names.SHARDS})"
-    whole = "fault is null"
-    finds = [
-        _Find(f"not ({whole})", "fault"),
-        _Find(f"{whole} and {contradicts} is not null", _sql(FindingKind.CONTRADICTION), contradicts),
-        _Find(f"{whole} and not ({filed})", _sql(FindingKind.MISFILED), "concat('under ', shelf)"),
-        _Find(
-            f"{whole} and mode = '{Mode.EXACT}' and state = '{State.CLOSED}' and pending = 0",
-            _sql(FindingKind.STUCK),
-        ),
-        _Find(
-            f"{whole} and {sums.COMPLETE} and pending > 0",
-            _sql(FindingKind.EARLY),
-            "concat(pending, if(pending = 1, ' item is pending', ' items are pending'))",
-        ),
+    stuck = f"mode = '{Mode.EXACT}' and state = '{State.CLOSED}' and pending = 0"
+    pending = "concat(pending, if(pending = 1, ' item is pending', ' items are pending'))"
+    sound = [
+        _Find(f"{contradicts} is not null", _sql(FindingKind.CONTRADICTION), contradicts),
+        _Find(f"not ({filed})", _sql(FindingKind.MISFILED), "concat('under ', shelf)"),
+        _Find(stuck, _sql(FindingKind.STUCK)),
+        _Find(f"{sums.COMPLETE} and pending > 0", _sql(FindingKind.EARLY), pending),
         _Find(f"{sums.ROW_DETAIL} is not null", _sql(FindingKind.WRONG_TOTAL), sums.ROW_DETAIL),
     ]
-    return _explode(batches, finds, "cast(null as string)")
+    finds = [find._replace(when=f"fault is null and {find.when}") for find in sound]
+    return _explode(batches, [_Find("fault is not null", "fault"), *finds], "cast(null as string)")
 
 
-def level_findings(measured: DataFrame) -> DataFrame:
-    """Find finished words whose parent's bit is pending, in rows of ``progress.MEASURE``."""
-    lost = measured.where(F.col("part") == Measured.LOST.value)
-    return lost.select(
-        "batch_id",
-        F.concat_ws("/", "batch_id", "level", "number").alias("word_id"),
-        F.lit(FindingKind.LOST_PARENT.value).alias("kind"),
-        F.lit(None).cast("string").alias("detail"),
-    )
+def find(words: DataFrame, measured: DataFrame, batches: DataFrame) -> DataFrame:
+    """Find what words, ``progress.MEASURE`` and batches of an ``Audit`` show.
 
-
-def total_findings(words: DataFrame) -> DataFrame:
-    """Find words above the leaves whose sums are not those of what is below."""
-    return sums.word_totals(words).select(
-        "batch_id", "word_id", F.lit(FindingKind.WRONG_TOTAL.value).alias("kind"), "detail"
-    )
-
-
-def judge(found: DataFrame, batches: DataFrame) -> DataFrame:
-    """Separate what is wrong from what may only have been changing.
-
-    Args:
-        found: of ``word_findings``, ``batch_findings`` and the others. ``_ONE_ABOVE`` becomes ``OUTSIDE`` if
-            items of the batch are pending, and is left out if not.
-        batches: of ``Audit.advanced``.
-
-    Returns:
-        batch_id, word_id, kind, detail.
-        in_flux: the batch was active while the tables were read, which may explain the finding.
-        wrong: the finding is not in flux, and not a notice.
+    What may only have been changing is in flux, and not wrong. ``_ONE_ABOVE`` becomes ``OUTSIDE`` if items of
+    the batch are pending, and is left out if not.
     """
+    word_id, kind = "concat_ws('/', batch_id, level, number) as word_id", _sql(FindingKind.LOST_PARENT)
+    lost = measured.where(f"part = {Measured.LOST.value}")
+    lost = lost.selectExpr("batch_id", word_id, f"{kind} as kind", "cast(null as string) as detail")
+    kind = _sql(FindingKind.WRONG_TOTAL)
+    totals = sums.word_totals(words).selectExpr("batch_id", "word_id", f"{kind} as kind", "detail")
+    found = _of_words(words).unionByName(lost).unionByName(_of_batches(batches)).unionByName(totals)
     states = batches.where("fault is null").select("batch_id", "state", "pending", "active")
     flux = (
         f"coalesce(active and (kind in {_among(_CARRYING)}"
@@ -202,7 +148,7 @@ def judge(found: DataFrame, batches: DataFrame) -> DataFrame:
         .withColumn("kind", F.expr(f"if({above}, {_sql(FindingKind.OUTSIDE)}, kind)"))
         .withColumn("in_flux", F.expr(flux))
         .withColumn("wrong", F.expr(f"not in_flux and kind not in {_among(NOTICES)}"))
-        .select(*_FOUND, "in_flux", "wrong")
+        .select("batch_id", "word_id", "kind", "detail", "in_flux", "wrong")
     )
 
 
@@ -214,7 +160,7 @@ def _among(kinds: Iterable[FindingKind]) -> str:
     return f"({', '.join(map(_sql, kinds))})"
 
 
-def _explode(rows: DataFrame, finds: Sequence[_Find], word_id: str) -> DataFrame:
+def _explode(read: DataFrame, finds: Sequence[_Find], word_id: str) -> DataFrame:
     """Make a row for each condition that holds, in one pass."""
     some = " or ".join(f"({find.when})" for find in finds)
     found = ", ".join(
@@ -223,7 +169,7 @@ def _explode(rows: DataFrame, finds: Sequence[_Find], word_id: str) -> DataFrame
     exploded = F.expr(f"explode(array_compact(array({found})))").alias("found")
     # Nearly all rows are sound. Spark compiles a filter; the array it interprets, twice as slowly.
     return (
-        rows.where(some)
+        read.where(some)
         .select("batch_id", F.expr(word_id).alias("word_id"), exploded)
         .select("batch_id", "word_id", "found.*")
     )

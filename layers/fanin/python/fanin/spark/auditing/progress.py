@@ -13,11 +13,11 @@ like all integers of Spark: bit 63 is the sign.
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.ids import MAX_ITEMS
@@ -28,18 +28,12 @@ Columns: TypeAlias = dict[str, Any]
 
 
 class Measured(IntEnum):
-    """What a row of ``MEASURE`` is.
-
-    Attributes:
-        HULL: the range from the first done item of a block to its last, or a run of done items of a higher
-            tier; ``done`` says how many of its items are done.
-        GAP: a range of missing items within a hull.
-        LOST: a finished word that no word above it knows of: no bit above it is clear.
-    """
+    """What a row of ``MEASURE`` is."""
 
     HULL = 0
-    GAP = 1
-    LOST = 2
+    """From the first done item of a block to its last, or a run of a higher tier; of these are ``done``."""
+    GAP = 1  # a range of missing items within a hull
+    LOST = 2  # a finished word that no word above it knows of: no bit above it is clear
 
 
 MEASURE: Final = (
@@ -54,14 +48,7 @@ _SHIFT: Final = 44  # the items of a block, at most 2^42, fit below it
 
 
 def measure_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Measure the words of blocks.
-
-    Args:
-        pages: columns ``TAKEN``, sorted by ``BLOCK``, in pages of any size.
-
-    Yields:
-        Pages of ``MEASURE``, in any order.
-    """
+    """Measure words: of columns ``TAKEN``, sorted by ``BLOCK``, make pages of ``MEASURE`` in any order."""
     for columns in _whole_blocks(pages):
         yield from _unions(columns)
 
@@ -86,9 +73,7 @@ def _whole_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[Columns]:
 def _block_starts(columns: Columns) -> Any:
     """The rows at which blocks begin."""
     changed = np.ones(len(columns["level"]), bool)
-    changed[1:] = False
-    for name in BLOCK:
-        changed[1:] |= columns[name][1:] != columns[name][:-1]
+    changed[1:] = np.any([columns[name][1:] != columns[name][:-1] for name in BLOCK], axis=0)
     return np.flatnonzero(changed)
 
 
@@ -99,9 +84,8 @@ def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
     block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(level))))
     size = np.left_shift(np.int64(1), 6 * level)
     first = columns["number"] * (size << 6)
-    origin = (block << _SHIFT) - (
-        columns["block"] << (6 * TIER * (tier + 1))
-    )  # is added to an item, and gives its place on the line
+    # Is added to an item, and gives its place on the line.
+    origin = (block << _SHIFT) - (columns["block"] << (6 * TIER * (tier + 1)))
     row, low, high = _runs(columns["cleared"])
     begin = first[row] + low * size[row] + origin[row]
     end = np.minimum(first[row] + high * size[row], columns["items"][row]) + origin[row]
@@ -109,7 +93,7 @@ def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
     row, begin, end = row[order], begin[order], end[order]
 
     lost = np.flatnonzero(columns["finished"])
-    lost = lost[~_below(_Marks(level[row], begin, end), level[lost], (first + origin)[lost])]
+    lost = lost[~_below((level[row], begin, end), level[lost], (first + origin)[lost])]
     if len(lost):
         yield _page(
             Measured.LOST, columns["batch_id"][lost], level=level[lost], number=columns["number"][lost]
@@ -151,24 +135,19 @@ def _runs(words: Any) -> tuple[Any, Any, Any]:
     return row, low, high
 
 
-class _Marks(NamedTuple):
-    """Cleared runs on the number line, sorted by ``begin``, with the levels of their words."""
+def _below(runs: tuple[Any, Any, Any], levels: Any, places: Any) -> Any:
+    """Which words, given by level and first item, are below a clear bit of a higher word of their block.
 
-    level: Any
-    begin: Any
-    end: Any
-
-
-def _below(marks: _Marks, levels: Any, places: Any) -> Any:
-    """Which words, given by level and first item, are below a clear bit of a higher word of their block."""
+    Runs of clear bits have the level of their word, where they begin on the number line, sorted, and end.
+    """
+    of, begin, end = runs
     under = np.zeros(len(levels), bool)
     for level in np.unique(levels):
-        higher = marks.level > level
-        if not higher.any():
-            continue
-        reach, ours = np.maximum.accumulate(marks.end[higher]), levels == level
-        left = np.searchsorted(marks.begin[higher], places[ours], side="right") - 1
-        under[ours] = (left >= 0) & (reach[np.maximum(left, 0)] > places[ours])
+        higher = of > level
+        if higher.any():
+            reach, ours = np.maximum.accumulate(end[higher]), levels == level
+            left = np.searchsorted(begin[higher], places[ours], side="right") - 1
+            under[ours] = (left >= 0) & (reach[np.maximum(left, 0)] > places[ours])
     return under
 
 
@@ -185,12 +164,9 @@ def _page(part: Measured, batch: Any, **columns: Any) -> pa.RecordBatch:
 
 
 TREE: Final = Tree()
-TOP: Final = TREE.root_level(MAX_ITEMS)
-"""The highest level that a tree can have."""
-
+TOP: Final = TREE.root_level(MAX_ITEMS)  # the highest level that a tree can have
 TIER: Final = 3
 """Levels of a tier. One of its topmost words and all words below it are a *block*, at most 4,161 rows."""
-
 _LAST: Final = "shiftright(items - 1, cast(6 * (level + 1) as int))"
 _EDGE: Final = f"shiftright(items - 1, cast(6 * level as int)) + 1 - {_LAST} * 64"
 _LEVELS: Final = f"transform(sequence(0, {TOP}), level -> {{}})"
@@ -202,8 +178,7 @@ def with_trees(batches: DataFrame) -> DataFrame:
     Returns:
         The same rows with
         root: the level on which one word covers all items; null for a batch without items.
-        lasts: for each level the number of its last word.
-        edges: for each level the mask of that word's bits that stand for children.
+        lasts, edges: of each level the number of the last word, and the mask of its bits that have children.
     """
     root = F.when(F.col("items") <= 0, None)
     for level in range(TOP + 1):
@@ -218,44 +193,33 @@ def with_trees(batches: DataFrame) -> DataFrame:
 
 
 def with_places(words: DataFrame) -> DataFrame:
-    """Find the place of each word in the tree of its batch.
-
-    Args:
-        words: ``level``, ``number`` and ``bits`` of words; and of their batches ``closed_at`` and the columns
-            of ``with_trees``.
+    """Find the place of each word in the tree of its batch, of ``with_trees``.
 
     Returns:
         The same rows with
         inside: whether the tree has the word.
-        existing: mask of its bits that stand for children.
-        cleared: mask of those that are clear.
+        existing, cleared: masks of its bits that stand for children, and of those that are clear.
         settled: whether the word is done. In a batch that is open, or that ended without having been closed,
             only 0 counts as done, since nothing settles its edge.
         tier, block: of the block that the word belongs to.
     """
-    inside = F.expr("coalesce(level <= root and number <= get(lasts, level), false)")
-    existing = F.expr(
-        "case when not inside then 0L when number < get(lasts, level) then -1L else get(edges, level) end"
-    )
-    tier = F.expr(f"cast(level div {TIER} as int)")
-    block = F.expr(f"shiftright(number, cast(6 * ({TIER - 1} - level % {TIER}) as int))")
-    settled = F.expr("inside and bits = if(closed_at is null, 0L, ~existing)")
-    return (
-        words.withColumns({"inside": inside, "tier": tier, "block": block})
-        .withColumn("existing", existing)
-        .withColumns({"cleared": F.expr("~bits & existing"), "settled": settled})
-        .drop("lasts", "edges")
-    )
+    places = {
+        "tier": f"cast(level div {TIER} as int)",
+        "block": f"shiftright(number, cast(6 * ({TIER - 1} - level % {TIER}) as int))",
+        "inside": "coalesce(level <= root and number <= get(lasts, level), false)",
+        "existing": "if(not inside, 0L, if(number < get(lasts, level), -1L, get(edges, level)))",
+        "cleared": "~bits & existing",
+        "settled": "inside and bits = if(closed_at is null, 0L, ~existing)",
+    }
+    for name, expression in places.items():
+        words = words.withColumn(name, F.expr(expression))
+    return words.drop("lasts", "edges")
 
 
 def measure(words: DataFrame) -> DataFrame:
-    """Measure the words of exact batches.
+    """Measure the words of ``with_places`` that are inside their trees, as rows of ``MEASURE``.
 
-    Args:
-        words: of ``with_places``; only those inside their trees.
-
-    Returns:
-        Rows of ``MEASURE``. The hulls of a batch do not overlap, nor do the gaps within them.
+    The hulls of a batch do not overlap, nor do the gaps within them.
     """
     taken = words.withColumn("finished", F.expr("settled and level < root")).select(*TAKEN, "root")
     alive = taken.join(_covered(taken), list(BLOCK), "left_anti").select(*TAKEN)
@@ -264,28 +228,21 @@ def measure(words: DataFrame) -> DataFrame:
 
 
 def missing(measured: DataFrame, batches: DataFrame) -> DataFrame:
-    """The ranges of items that are not done.
-
-    Returns:
-        batch_id, start, stop: half-open, disjoint and not adjacent.
-    """
+    """The ranges of items that are not done: batch_id, start, stop; half-open, disjoint and not adjacent."""
     wanted = batches.select("batch_id", "items")
-    hulls = measured.where(F.col("part") == Measured.HULL.value).select("batch_id", "start", "stop")
-    ends = wanted.selectExpr("batch_id", "items AS start", "items AS stop")
-    before = F.lag("stop").over(Window.partitionBy("batch_id").orderBy("start"))
-    between = hulls.unionByName(ends).select(
-        "batch_id", F.coalesce(before, F.lit(0)).alias("start"), F.col("start").alias("stop")
+    hulls, gaps = (
+        measured.where(f"part = {part.value}").select("batch_id", "start", "stop")
+        for part in (Measured.HULL, Measured.GAP)
     )
-    inner = measured.where(F.col("part") == Measured.GAP.value).select("batch_id", "start", "stop")
-    missing = inner.unionByName(between.where("start < stop"))
+    ends = wanted.selectExpr("batch_id", "items as start", "items as stop")
+    before = "coalesce(lag(stop) over (partition by batch_id order by start), 0) as start"
+    between = hulls.unionByName(ends).selectExpr("batch_id", before, "start as stop")
+    missing = gaps.unionByName(between.where("start < stop"))
     return missing.join(wanted, "batch_id", "left_semi")
 
 
 def _covered(words: DataFrame) -> DataFrame:
-    """The blocks below a clear bit, each once.
-
-    Only trees of more than 262,144 items have levels above a block.
-    """
+    """The blocks below a clear bit, each once; trees of up to 262,144 items have no levels above a block."""
     top = f"{TIER} * tier + {TIER - 1}"
     above = F.explode(F.expr(f"sequence({top} + 1, root)"))
     paths = (
@@ -293,10 +250,11 @@ def _covered(words: DataFrame) -> DataFrame:
         .select(*BLOCK, "root")
         .distinct()
         .select(*BLOCK, above.alias("level"))
-        .withColumn(
-            "bit", F.expr(f"cast(shiftright(block, cast(6 * (level - 1 - ({top})) as int)) & 63 as int)")
+        .selectExpr(
+            *(*BLOCK, "level"),
+            f"cast(shiftright(block, cast(6 * (level - 1 - ({top})) as int)) & 63 as int) as bit",
+            f"shiftright(block, cast(6 * (level - ({top})) as int)) as number",
         )
-        .withColumn("number", F.expr(f"shiftright(block, cast(6 * (level - ({top})) as int))"))
     )
     clear = words.where(f"level >= {TIER} and cleared <> 0").select("batch_id", "level", "number", "cleared")
     met = paths.join(clear, ["batch_id", "level", "number"])

@@ -4,48 +4,28 @@ Exports and scans both give lines like ``{"Item": {"word_id": {"S": "7/0/1"}, "w
 there is one reader. A row that the service cannot have written is kept, with its ``fault``, and is not fatal.
 """
 
-from enum import StrEnum
+from collections.abc import Mapping
 from functools import reduce
 from operator import and_, or_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
 from fanin.adapters.dynamodb.rows import SUMS
 from fanin.domain.batch import Kind, Mode, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
 from fanin.domain.totals import MAX_SUM, MAX_TOTALS, NAME
 
-LINES: Final = StructType([StructField("value", StringType())])
-"""Each a line of DynamoDB JSON."""
-
-
-class RowFault(StrEnum):
-    """Why a row cannot be from the service.
-
-    Attributes:
-        KEY: the service makes no such keys.
-        ROW: an attribute is missing, has another type, or is out of its range.
-    """
-
-    KEY = "malformed_key"
-    ROW = "malformed_row"
-
-
-_DETAIL: Final = 200
-"""Most characters of a malformed row that a finding shows."""
-_REQUIRED: Final = (
-    *("items", "acked", "created_at", "touched_at", "expires_at"),
-    *("open_idle_ttl", "closed_idle_ttl"),
-)
+LINES: Final = "value string"  # each a line of DynamoDB JSON
+MALFORMED_KEY: Final = "malformed_key"
+MALFORMED_ROW: Final = "malformed_row"
+_TTLS: Final = ("open_idle_ttl", "closed_idle_ttl")
+_REQUIRED: Final = ("items", "acked", "created_at", "touched_at", "expires_at", *_TTLS)
 _NUMBERS: Final = (*_REQUIRED, "closed_at", "ended_at", "stall_after")
-_MOST: Final = 2**53
-"""The largest number of a row. So milliseconds of it are still a BIGINT, and no row can stop an audit."""
+_MOST: Final = 2**53  # so milliseconds of a row's number are still a BIGINT, and no row can stop an audit
 _TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf", "totals")
-SUM: Final = "decimal(38,0)"
-"""The type of a sum: DynamoDB adds numbers of 38 digits exactly."""
+SUM: Final = "decimal(38,0)"  # DynamoDB adds numbers of 38 digits exactly
 _TOTALS: Final = f"^{NAME}( {NAME}){{0,{MAX_TOTALS - 1}}}$"
 
 
@@ -62,22 +42,17 @@ def words(lines: DataFrame) -> DataFrame:
         carried: how many of its bits were cleared with a whole tally; null if the row does not have it.
         sums: of the totals of the batch, null for those that the row does not have; null if it has none.
         expires_at: seconds since the epoch.
-        fault: a ``RowFault``, or null.
+        fault: ``MALFORMED_KEY`` or ``MALFORMED_ROW`` if the service cannot have written the row, or null.
         detail: the beginning of the row, if it has a fault.
     """
-    item = _struct(
-        word_id="S", word="N", done="NS", failed="N", expires_at="N", **dict.fromkeys(("carried", *SUMS), "N")
-    )
-    rows = lines.select(F.from_json("value", _line(item)).alias("line"), "value").select(
-        "line.Item.*", "value"
-    )
+    numbers = dict.fromkeys(("word", "failed", "expires_at", "carried", *SUMS), "N")
+    rows = _items(lines, {"word_id": "S", "done": "NS", **numbers}, "value")
     sums, odd_sums = _sums()
     key = F.expr(r"word_id.S rlike '^(0|[1-9][0-9]{0,15})/(0|[1-9][0-9]?)/(0|[1-9][0-9]{0,12})$'")
+    kinds = {"batch_id": "bigint", "level": "int", "number": "bigint"}
     parts = [
         F.expr(f"try_cast(split_part(word_id.S, '/', {part}) as {kind})").alias(name)
-        for part, (name, kind) in enumerate(
-            (("batch_id", "bigint"), ("level", "int"), ("number", "bigint")), 1
-        )
+        for part, (name, kind) in enumerate(kinds.items(), 1)
     ]
     typed = rows.select(
         F.col("word_id.S").alias("word_id"),
@@ -96,10 +71,9 @@ def words(lines: DataFrame) -> DataFrame:
     named = f"well_named and batch_id <= {MAX_BATCH_ID}"
     odd = (
         "expires_at is null or (has_word and word is null) or (has_failed and failed is null)"
-        " or (has_done and done_bits is null) or odd_sums"
-        " or carried < 0"
+        " or (has_done and done_bits is null) or odd_sums or carried < 0"
     )
-    fault = F.when(F.expr(f"not ({named})"), RowFault.KEY).when(F.expr(odd), RowFault.ROW)
+    fault = F.when(F.expr(f"not ({named})"), MALFORMED_KEY).when(F.expr(odd), MALFORMED_ROW)
     return typed.withColumn("fault", fault).select(
         "word_id",
         *(F.expr(f"if({named}, {name}, null)").alias(name) for name in ("batch_id", "level", "number")),
@@ -108,7 +82,7 @@ def words(lines: DataFrame) -> DataFrame:
         "done_bits",
         F.coalesce("failed", F.lit(0)).alias("failed_bits"),
         *("carried", "sums", "expires_at", "fault"),
-        F.when(F.col("fault").isNotNull(), F.substring("value", 1, _DETAIL)).alias("detail"),
+        F.when(F.col("fault").isNotNull(), F.substring("value", 1, 200)).alias("detail"),
     )
 
 
@@ -120,15 +94,8 @@ def batches(lines: DataFrame) -> DataFrame:
         the names, null if there are none, and ``totals_exact`` is null if the row does not have it. And
         ``sums``, ``shelf`` and ``fault`` as for words.
     """
-    item = _struct(
-        batch_id="N",
-        salt="B",
-        partial="BOOL",
-        totals_exact="BOOL",
-        **dict.fromkeys((*_NUMBERS, *SUMS), "N"),
-        **dict.fromkeys(_TEXTS, "S"),
-    )
-    rows = lines.select(F.from_json("value", _line(item)).alias("line")).select("line.Item.*")
+    kinds = {"salt": "B", "partial": "BOOL", "totals_exact": "BOOL", **dict.fromkeys(_TEXTS, "S")}
+    rows = _items(lines, kinds | dict.fromkeys(("batch_id", *_NUMBERS, *SUMS), "N"))
     sums, odd_sums = _sums()
     sound = [
         F.expr("salt.B rlike '^[A-Za-z0-9+/]{22}==$'"),
@@ -149,7 +116,7 @@ def batches(lines: DataFrame) -> DataFrame:
         F.col("batch_id").between(0, MAX_BATCH_ID),
         F.col("items") <= MAX_ITEMS,
         *(F.col(name).isin(list(kind)) for name, kind in (("state", State), ("mode", Mode), ("kind", Kind))),
-        F.least("open_idle_ttl", "closed_idle_ttl") > 0,  # least ignores nulls
+        F.least(*_TTLS) > 0,  # least ignores nulls
         *(F.col(name).isNotNull() for name in (*_REQUIRED, "partial", "shelf")),
     ]
     return typed.select(
@@ -158,7 +125,7 @@ def batches(lines: DataFrame) -> DataFrame:
         *(name for name in _TEXTS if name != "totals"),
         *("partial", "totals_exact", "sums"),
         F.split("totals", " ").alias("totals"),
-        F.when(~F.coalesce(reduce(and_, whole), F.lit(False)), RowFault.ROW).alias("fault"),
+        F.when(~F.coalesce(reduce(and_, whole), F.lit(False)), MALFORMED_ROW).alias("fault"),
     )
 
 
@@ -177,18 +144,15 @@ def _count(name: str) -> Column:
 def _sums() -> tuple[Column, Column]:
     """The sums of a row, null if it has none; and whether a sum is something else."""
     # 64 such sums fit into the type together, so none can stop an audit.
-    texts = [(f"{name}.N", f"try_cast({name}.N as {SUM})") for name in SUMS]
-    numbers = [
-        F.expr(
-            f"if({text} rlike '^-?[0-9]{{1,38}}$' and {number} between {-MAX_SUM}BD and {MAX_SUM}BD,"
-            f" {number}, null)"
-        )
-        for text, number in texts
-    ]
-    present = [F.col(name).isNotNull() for name in SUMS]
+
+    def number(name: str) -> Column:
+        found = f"try_cast({name}.N as {SUM})"
+        fits = f"{name}.N rlike '^-?[0-9]{{1,38}}$' and {found} between {-MAX_SUM}BD and {MAX_SUM}BD"
+        return F.expr(f"if({fits}, {found}, null)")
+
+    numbers, present = [number(name) for name in SUMS], [F.col(name).isNotNull() for name in SUMS]
     odd = [there & number.isNull() for there, number in zip(present, numbers, strict=True)]
-    sums = F.when(reduce(or_, present), F.array(*numbers))
-    return sums, reduce(or_, odd)
+    return F.when(reduce(or_, present), F.array(*numbers)), reduce(or_, odd)
 
 
 def _bits(text: str) -> Column:
@@ -207,16 +171,9 @@ def _mask(positions: str) -> Column:
     )
 
 
-def _line(item: StructType) -> StructType:
-    return StructType([StructField("Item", item)])
-
-
-def _struct(**attributes: str) -> StructType:
-    """The schema of an item: attribute → DynamoDB's abbreviation of its type."""
-    kinds = {"NS": ArrayType(StringType()), "BOOL": BooleanType()}
-    return StructType(
-        [
-            StructField(name, StructType([StructField(kind, kinds.get(kind, StringType()))]))
-            for name, kind in attributes.items()
-        ]
-    )
+def _items(lines: DataFrame, kinds: Mapping[str, str], *also: str) -> DataFrame:
+    """The attributes of rows, given with DynamoDB's abbreviations of their types."""
+    types = {"NS": "array<string>", "BOOL": "boolean"}
+    item = (f"{name}: struct<{kind}: {types.get(kind, 'string')}>" for name, kind in kinds.items())
+    line = F.from_json("value", f"Item struct<{', '.join(item)}>").alias("line")
+    return lines.select(line, *also).select("line.Item.*", *also)

@@ -6,7 +6,6 @@ the whole tallies that a word was given, and only a word that has them all is ju
 an item whose own batch did not know its sums.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -27,7 +26,6 @@ COMPLETE: Final = f"mode = '{Mode.EXACT}' and state = '{State.COMPLETE}' and not
 """Whether all items of a batch were done when it ended."""
 EXACT_END: Final = f"{COMPLETE} and coalesce(totals_exact, false)"
 """Whether a batch is complete, and its row has the sums of all of its items."""
-
 _COMPARED: Final = (
     "in_tree and not gone and (sums is not null or (totals is not null and carried is not null)"
     " or (exact_end and level > 0))"
@@ -38,11 +36,6 @@ _COMPARED: Final = (
 def _at(sums: str) -> str:
     """The sum at ``place``, 0 if there is none."""
     return f"coalesce({sums}[place], {_ZERO})"
-
-
-def _each(places: Iterable[str]) -> str:
-    """An array of expressions, one for each place."""
-    return f"array({', '.join(places)})"
 
 
 def _first(*cases: tuple[str, str]) -> str:
@@ -59,7 +52,7 @@ def _unlike(others: str, here: str, there: str) -> str:
 
 _UNNAMED: Final = (
     f"not {_NAMED} and {_at('sums')} <> 0",
-    f"concat({_each(map(repr, SUMS))}[place], ': ', {_at('sums')}, ', of no total of its batch')",
+    f"concat(array({', '.join(map(repr, SUMS))})[place], ': ', {_at('sums')}, ', of no total of its batch')",
 )
 # An item may be the parent of a batch, and then brings the sum of that.
 _TOO_LARGE: Final = (
@@ -80,28 +73,27 @@ ROW_DETAIL: Final = (
 
 
 def per_batch(words: DataFrame) -> DataFrame:
-    """Add up what the leaves of each batch have, and find what its root has.
+    """Add up what the leaves of each batch have, and find what its root has, where one of them has sums.
 
     Returns:
-        batch_id, of batches of which a leaf or the root has sums.
+        batch_id.
         leaf_sums: a decimal for each place, 0 where no leaf has that sum; null if it has more than 38 digits.
         root_sums: a decimal for each place, null where the root does not have that sum.
     """
     leaf, root = "level = 0", "level = root and number = 0"
     with_sums = words.where(f"{_COMPARED} and sums is not null and ({leaf} or ({root}))")
     # Numbers, since Spark sorts all rows to find the first array. The largest of one root's are the root's.
-    added = (f"try_sum(if({leaf}, coalesce(sums[{place}], {_ZERO}), {_ZERO}))" for place in range(MAX_TOTALS))
-    found = (f"max(if({root}, sums[{place}], null))" for place in range(MAX_TOTALS))
-    return with_sums.groupBy("batch_id").agg(
-        F.expr(_each(added)).alias("leaf_sums"), F.expr(_each(found)).alias("root_sums")
-    )
+    places = range(MAX_TOTALS)
+    added = [F.expr(f"try_sum(if({leaf}, coalesce(sums[{one}], {_ZERO}), {_ZERO}))") for one in places]
+    found = [F.expr(f"max(if({root}, sums[{one}], null))") for one in places]
+    columns = F.array(*added).alias("leaf_sums"), F.array(*found).alias("root_sums")
+    return with_sums.groupBy("batch_id").agg(*columns)
 
 
 def by_name() -> Column:
-    """The totals of a batch of ``Audit.advanced``: what its leaves add up to, or what was counted.
+    """The totals of a batch of ``Audit.advanced``, by name: what its leaves add up to, or what was counted.
 
-    Returns:
-        Total by name, null if it has more than 38 digits. Null for a batch without totals.
+    Null for a batch without totals, and in it for one that has more than 38 digits.
     """
     exact = f"coalesce(leaf_sums, array_repeat({_ZERO}, {MAX_TOTALS}))"
     estimated = f"transform({_PLACES}, place -> {_at('sums')})"
@@ -136,13 +128,8 @@ def word_totals(words: DataFrame) -> DataFrame:
         f"filter(children, child -> shiftright(cleared, child.bit) & 1 = 1), {_ZERO},"
         f" (sum, child) -> cast(sum + {_at('child.sums')} as {SUM})))"
     )
-    counted = together.withColumns(
-        {
-            "below": F.expr(below),
-            "done": F.expr("bit_count(cleared)"),
-            "carried": F.expr("coalesce(carried, 0)"),
-        }
-    )
+    more = {"below": below, "done": "bit_count(cleared)", "carried": "coalesce(carried, 0)"}
+    counted = together.withColumns({name: F.expr(text) for name, text in more.items()})
     detail = (
         f"coalesce(if(carried = done, {_unlike('below', 'stored', 'below')}, null),"
         " case when size(totals) > 0 and carried > done"

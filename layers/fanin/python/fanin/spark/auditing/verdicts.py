@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
@@ -13,55 +12,24 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.batch import IDLE_STEP, LIVE, STALL_STEP, Kind, Mode, State
 from fanin.spark.auditing import progress, sums
-from fanin.spark.auditing.findings import (
-    FindingKind,
-    batch_findings,
-    judge,
-    level_findings,
-    total_findings,
-    word_findings,
-)
+from fanin.spark.auditing.findings import FindingKind, find
 from fanin.spark.auditing.progress import with_places, with_trees
 
-SLACK: Final = 60_000
-"""Milliseconds by which the clocks of tables, functions and this job may differ."""
-
-
-class BatchVerdict(StrEnum):
-    """What the words say about the stored state of a batch; the worst comes first.
-
-    Attributes:
-        EARLY: the batch is complete, and items are pending.
-        STUCK: the batch is closed and every item is done, and it is not complete.
-        WRONG: something else is wrong; the findings say what.
-        IN_FLUX: the batch was active while the tables were read, which may explain its findings.
-        COUNTED: the batch is estimated, so it has no words to compare with.
-        SOUND: nothing was found.
-    """
-
-    EARLY = "early"
-    STUCK = "stuck"
-    WRONG = "wrong"
-    IN_FLUX = "in_flux"
-    COUNTED = "counted"
-    SOUND = "sound"
+SLACK: Final = 60_000  # milliseconds by which the clocks of tables, functions and this job may differ
+_IDLE: Final = f"if(state = '{State.OPEN}', open_idle_ttl, closed_idle_ttl) * {IDLE_STEP}D"
+_STALL: Final = f"if(kind = '{Kind.BATCH}' and stall_after > 0, stall_after * {STALL_STEP}D, null)"
+_ACTIVE_UNTIL: Final = f"coalesce(ended_at, touched_at + least(greatest(1, {_IDLE}), {_STALL}))"
+"""The latest time of the last activity, as ``touched_at`` is rounded down; ``least`` ignores nulls."""
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What a snapshot of the two tables says. Write its datasets while it is ``kept``.
+    """What a snapshot of the two tables says. Write its datasets while it is ``kept``."""
 
-    Attributes:
-        batch_rows: of ``rows.batches``.
-        word_rows: of ``rows.words``.
-        since: milliseconds since the epoch; when reading the earlier table began.
-        until: milliseconds since the epoch; when reading the later table ended.
-    """
-
-    batch_rows: DataFrame
-    word_rows: DataFrame
-    since: int
-    until: int
+    batch_rows: DataFrame  # of ``rows.batches``
+    word_rows: DataFrame  # of ``rows.words``
+    since: int  # milliseconds since the epoch; when reading the earlier table began
+    until: int  # when reading the later table ended
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -77,36 +45,20 @@ class Audit:
             rows.unpersist()
 
     def batches(self, findings: DataFrame) -> DataFrame:
-        """Every batch: what it is, how far it has come, and the verdict.
-
-        Returns:
-            batch_id, user_key, state, mode, kind, items, done, pending, partial, created_at, touched_at,
-            closed_at, ended_at, expires_at.
-            totals: by name, what the leaves add up to, or the counts of an estimated batch; null for a batch
-                without totals.
-            age: seconds from its creation to its end, or to the snapshot.
-            rate: items done per second, from its creation to its end or its last activity.
-            wrong, in_flux: number of findings of either sort.
-            verdict: a ``BatchVerdict``.
-        """
+        """Every batch: what it is, how far it has come, and the verdict; docs/how-to/spark/audit.md."""
         counts = findings.groupBy("batch_id").agg(
-            F.count_if("wrong").alias("wrong"),
-            F.count_if("in_flux").alias("in_flux"),
+            *(F.count_if(name).alias(name) for name in ("wrong", "in_flux")),
             *(
-                F.bool_or(F.expr(f"wrong and kind = '{kind.value}'")).alias(f"is_{kind.value}")
+                F.bool_or(F.expr(f"wrong and kind = '{kind}'")).alias(f"is_{kind}")
                 for kind in (FindingKind.EARLY, FindingKind.STUCK)
             ),
         )
         until = F.lit(self.until)
         age = F.greatest(F.lit(0), F.coalesce("ended_at", until) - F.col("created_at")) / 1000
         busy = F.least("active_until", until) - F.col("created_at")
-        verdict = (
-            F.when(F.col("is_early"), BatchVerdict.EARLY)
-            .when(F.col("is_stuck"), BatchVerdict.STUCK)
-            .when(F.col("wrong") > 0, BatchVerdict.WRONG)
-            .when(F.col("in_flux") > 0, BatchVerdict.IN_FLUX)
-            .when(F.col("mode") == Mode.ESTIMATED.value, BatchVerdict.COUNTED)
-            .otherwise(BatchVerdict.SOUND)
+        verdict = (  # the worst comes first
+            "case when is_early then 'early' when is_stuck then 'stuck' when wrong > 0 then 'wrong'"
+            f" when in_flux > 0 then 'in_flux' when mode = '{Mode.ESTIMATED}' then 'counted' else 'sound' end"
         )
         return (
             self.advanced.where("fault is null")
@@ -119,27 +71,17 @@ class Audit:
                 age.alias("age"),
                 F.when(busy > 0, F.col("done") * 1000 / busy).alias("rate"),
                 *("wrong", "in_flux"),
-                verdict.alias("verdict"),
+                F.expr(verdict).alias("verdict"),
             )
         )
 
     def missing(self, batches: DataFrame) -> DataFrame:
-        """The ranges of items that are not done: batch_id, start, stop (half-open).
-
-        Args:
-            batches: of this audit. Those that are estimated are left out: nothing says which items are done.
-        """
-        return progress.missing(self.measured, batches.where(f"mode = '{Mode.EXACT.value}'"))
+        """The ranges of items that are not done; of estimated batches nothing says which these are."""
+        return progress.missing(self.measured, batches.where(f"mode = '{Mode.EXACT}'"))
 
     def findings(self) -> DataFrame:
-        """Everything that was found; see ``findings.judge``."""
-        found = (
-            word_findings(self.words)
-            .unionByName(level_findings(self.measured))
-            .unionByName(batch_findings(self.advanced))
-            .unionByName(total_findings(self.words))
-        )
-        return judge(found, self.advanced)
+        """Everything that was found."""
+        return find(self.words, self.measured, self.advanced)
 
     @cached_property
     def measured(self) -> DataFrame:
@@ -157,21 +99,16 @@ class Audit:
         """The words with their batches and their places in the trees.
 
         Returns:
-            The rows of ``rows.words`` with the columns of ``progress.with_places``, and
+            The rows of ``rows.words`` with the columns of ``progress.with_places`` and of their batches, and
             gone: whether the word has expired.
             known: whether it has a batch that has not.
-            items, closed_at, mode, ended, root, totals, batch_expires_at, batch_fault: of the batch, or null.
-            exact_end: ``sums.EXACT_END`` of the batch.
-            until: of the snapshot.
             judged: whether the word and its batch can be compared: both are there, and without a fault.
             in_tree: whether it is ``judged``, and where a word of its batch may be.
         """
-        beside = with_trees(self._present.where("batch_id is not null")).select(
-            *("batch_id", "items", "closed_at", "mode", "ended", "root", "lasts", "edges"),
-            F.col("expires_at").alias("batch_expires_at"),
-            F.col("fault").alias("batch_fault"),
-            *("totals", F.expr(sums.EXACT_END).alias("exact_end")),
-            F.lit(True).alias("known"),
+        beside = with_trees(self._present.where("batch_id is not null")).selectExpr(
+            *("batch_id", "items", "closed_at", "mode", "ended", "root", "lasts", "edges", "totals"),
+            *("expires_at as batch_expires_at", "fault as batch_fault", "true as known"),
+            f"{sums.EXACT_END} as exact_end",
         )
         words = self.word_rows.withColumn("gone", ~self._lives).join(beside, "batch_id", "left")
         known = F.coalesce("known", F.lit(False))
@@ -186,11 +123,8 @@ class Audit:
         """The batches that have not expired, with how far they have come.
 
         Returns:
-            Their rows with
-            done, pending: items.
-            active_until: milliseconds since the epoch; the latest possible time of the last activity.
-            active: whether the batch may have been active when the snapshot was taken, or later.
-            leaf_sums, root_sums: of ``sums.per_batch``.
+            Their rows with ``done`` and ``pending``, ``leaf_sums`` and ``root_sums`` of ``sums.per_batch``,
+            ``active_until``, and ``active``: whether it may be after the snapshot was taken.
         """
         marked = self.measured.groupBy("batch_id").agg(F.sum("done").alias("marked"))
         exact = F.col("mode") == Mode.EXACT.value
@@ -199,7 +133,7 @@ class Audit:
         return (
             self._present.join(marked, "batch_id", "left")
             .join(sums.per_batch(self.words), "batch_id", "left")
-            .withColumns({"done": done, "active_until": _active_until()})
+            .withColumns({"done": done, "active_until": F.expr(_ACTIVE_UNTIL)})
             .withColumns({"pending": F.col("items") - F.col("done"), "active": active})
             .drop("marked")
         )
@@ -207,14 +141,3 @@ class Audit:
     @property
     def _lives(self) -> Column:
         return F.coalesce(F.col("expires_at") * 1000 > self.until, F.lit(True))
-
-
-def _active_until() -> Column:
-    """The latest possible time of the last activity, since ``touched_at`` is rounded down."""
-    idle = F.when(F.col("state") == State.OPEN.value, F.col("open_idle_ttl")).otherwise(
-        F.col("closed_idle_ttl")
-    )
-    stalls = (F.col("kind") == Kind.BATCH.value) & (F.col("stall_after") > 0)
-    # ``least`` ignores nulls.
-    step = F.least(F.greatest(F.lit(1), idle * IDLE_STEP), F.when(stalls, F.col("stall_after") * STALL_STEP))
-    return F.coalesce("ended_at", F.col("touched_at") + step)

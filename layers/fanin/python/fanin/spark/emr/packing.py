@@ -12,13 +12,8 @@ from typing import Final, Self
 
 from fanin.errors import InvalidRequest
 
-ENTRY: Final = "fanin/spark/jobs/__main__.py"
-"""The script that starts any job."""
-JOBS: Final = "fanin-jobs"
-"""Its name beside the scripts of users."""
-_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can hold. With the times of files, every zip would differ."""
-_MODE: Final = 0o644 << 16
+ENTRY: Final = "fanin/spark/jobs/__main__.py"  # the script that starts any job
+JOBS: Final = "fanin-jobs"  # its name beside the scripts of users
 
 
 @dataclass(frozen=True)
@@ -70,10 +65,6 @@ class Script:
             script: a file of Python.
             files: what it imports or reads: files, and folders with all that is in them but hidden files.
                 Each is on the path by its own name, as if it lay beside the script.
-
-        Raises:
-            InvalidRequest: a file cannot be read, two have one name, one would hide fanin, or the script is
-                not Python.
         """
         packed: dict[str, Traversable] = {}
         for path in (script, *files):
@@ -104,10 +95,7 @@ def _files(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
         inner = f"{name}/{one.name}"
         if one.name == "__pycache__" or one.name.startswith("."):
             continue
-        if one.is_file():
-            yield inner, one
-        else:
-            yield from _files(one, inner)
+        yield from [(inner, one)] if one.is_file() else _files(one, inner)
 
 
 def _zip(files: Iterable[tuple[str, Traversable]]) -> bytes:
@@ -120,9 +108,9 @@ def _zip(files: Iterable[tuple[str, Traversable]]) -> bytes:
         for name, file in files:
             parents = [f"{parent}/" for parent in PurePosixPath(name).parents if parent.name]
             for folder in sorted(set(parents) - folders):
-                packed.writestr(zipfile.ZipInfo(folder, _EPOCH), b"")
+                packed.writestr(zipfile.ZipInfo(folder), b"")  # of 1980, where that of files would differ
             folders.update(parents)
-            info = zipfile.ZipInfo(name, _EPOCH)
-            info.external_attr, info.compress_type = _MODE, zipfile.ZIP_DEFLATED
+            info = zipfile.ZipInfo(name)
+            info.external_attr, info.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
             packed.writestr(info, file.read_bytes())
     return content.getvalue()

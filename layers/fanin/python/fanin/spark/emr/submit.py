@@ -21,12 +21,8 @@ from fanin.errors import InvalidRequest, JobRunNotFound, NotConfigured
 from fanin.spark.emr.packing import Script
 
 SUCCESS: Final = "SUCCESS"
-ENDED: Final = (SUCCESS, "FAILED", "CANCELLED")
-"""States that never change again."""
-POLL: Final = 10.0
-"""Seconds between two looks at a run, which takes at least a minute."""
-_CODE: Final = "code"
-_MINUTE: Final = timedelta(minutes=1)
+ENDED: Final = (SUCCESS, "FAILED", "CANCELLED")  # states that never change again
+POLL: Final = 10.0  # seconds between two looks at a run, which takes at least a minute
 
 
 @dataclass(frozen=True)
@@ -42,11 +38,7 @@ class Pipeline:
 
     @classmethod
     def of_stack(cls, stack: str) -> Self:
-        """Look the stack up.
-
-        Raises:
-            NotConfigured: there is no such stack in this account and region, or it has no pipeline.
-        """
+        """Look the stack up; ``NotConfigured`` if it is not there, or has no pipeline."""
         try:
             with translated():
                 (found,) = client_factory("cloudformation")().describe_stacks(StackName=stack)["Stacks"]
@@ -75,13 +67,12 @@ class Submission:
     """What to run.
 
     Attributes:
-        job: its name; or a script of a user.
+        job: its name; or a script of a user, which can be repeated if there are several attempts.
         arguments: of the job.
         package: the fanin to run it with; None for the one that the stack was deployed with.
         conf: Spark properties; they override the stack's.
         token: names the submission. Submitting it again starts no second run.
-        attempts: how often EMR starts the job until it succeeds; fanin's jobs can be repeated; a script of a
-            user must be, too.
+        attempts: how often EMR starts the job until it succeeds.
         timeout: when EMR stops it; None for EMR's default of 12 hours.
     """
 
@@ -124,11 +115,7 @@ class Runs:
         return client_factory("emr-serverless", read_timeout=60)()
 
     def submit(self, submission: Submission) -> JobRun:
-        """Start a job.
-
-        Returns:
-            The run; if its token was used before, the run of that time.
-        """
+        """Start a job; if its token was used before, this gives the run of that time."""
         job, arguments = submission.job, submission.arguments
         entry, code = self._pipeline.entry, [self._pipeline.package]
         if submission.package:
@@ -154,22 +141,16 @@ class Runs:
             "retryPolicy": {"maxAttempts": submission.attempts},
         }
         if submission.timeout is not None:
-            request["executionTimeoutMinutes"] = math.ceil(submission.timeout / _MINUTE)
+            request["executionTimeoutMinutes"] = math.ceil(submission.timeout / timedelta(minutes=1))
         with _explained("start the job"):
             answer = self._emr.start_job_run(applicationId=self._pipeline.application, **request)
         return JobRun(answer["jobRunId"], job)
 
     def look(self, run_id: str) -> JobRun:
-        """Read the state of a run."""
         with _explained("look at the run"):
             seen = self._emr.get_job_run(**self._named(run_id))["jobRun"]
-        return JobRun(
-            run_id,
-            seen.get("name", ""),
-            seen["state"],
-            seen["stateDetails"],
-            seen.get("totalExecutionDurationSeconds"),
-        )
+        state, seconds = (seen["state"], seen["stateDetails"]), seen.get("totalExecutionDurationSeconds")
+        return JobRun(run_id, seen.get("name", ""), *state, seconds)
 
     def follow(self, run_id: str, *, sleep: Callable[[float], None] = time.sleep) -> Iterator[JobRun]:
         """Give each change of state, until the run has ended."""
@@ -206,7 +187,7 @@ class Runs:
         client, urls = client_factory("s3", read_timeout=60)(), list[str]()
         for suffix, content in (("py", script.entry), ("zip", script.files)):
             if content is not None:
-                key = f"{_CODE}/{script.digest}/{script.name}.{suffix}"
+                key = f"code/{script.digest}/{script.name}.{suffix}"
                 with _explained("upload the code"):
                     client.put_object(Bucket=self._pipeline.bucket, Key=key, Body=content)
                 urls.append(f"s3://{self._pipeline.bucket}/{key}")

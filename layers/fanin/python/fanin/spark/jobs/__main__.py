@@ -8,11 +8,7 @@ from fanin.spark.jobs.running import USAGE, Job
 
 
 def main(arguments: list[str]) -> int:
-    """Run the job that the first argument names, with the other arguments.
-
-    Returns:
-        The job's exit code.
-    """
+    """Run the job that the first argument names, with the others, and give its exit code."""
     if not arguments or arguments[0] not in set(JobName):
         print(f"say which job: {', '.join(JobName)}; each has a --help", file=sys.stderr)
         return USAGE

@@ -3,18 +3,13 @@
 import argparse
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from pyspark.sql import SparkSession
 
 from fanin.spark.ack.driver import acknowledge, check_rate, forecast
-from fanin.spark.jobs.dataset_arguments import (
-    add_format,
-    add_max_rejects,
-    argument,
-    dataset_of,
-    names_of_totals,
-)
+from fanin.spark.jobs.options import add_dataset, argument, dataset_of, names_of_totals, option
 from fanin.spark.jobs.running import Job, Summary, arguments_of
 from fanin.spark.runtime.results import Result
 from fanin.spark.runtime.service import Service
@@ -32,58 +27,39 @@ SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "32768"}
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", required=True, help="folder, file or table of acknowledgements")
-    add_format(parser)
-    add_max_rejects(parser)
-    parser.add_argument(
-        "--batch",
-        dest="batch_id",
-        type=int,
-        metavar="ID",
-        help="the batch of all rows, which have only ordinals",
-    )
-    parser.add_argument(
+    add = partial(option, parser)
+    add("--input", "folder, file or table of acknowledgements", required=True)
+    add_dataset(parser)
+    add("--batch ID", "the batch of all rows, which have only ordinals", dest="batch_id", type=int)
+    add(
         "--work",
-        required=True,
-        help="folder for what steps pass to each other; the job replaces pages, merged, failed, rejects and"
+        "folder for what steps pass to each other; the job replaces pages, merged, failed, rejects and"
         " summary.json in it",
+        required=True,
     )
-    parser.add_argument(
+    add(
         "--rejects",
-        help="folder for rows that are left out; those of an earlier run are replaced (default: rejects in"
+        "folder for rows that are left out; those of an earlier run are replaced (default: rejects in"
         " --work)",
     )
-    parser.add_argument(
-        "--ordinals", action="store_true", help="JSON rows have batch_id and ordinal instead of item"
-    )
-    parser.add_argument(
-        "--max-writes-per-second",
+    add("--ordinals", "JSON rows have batch_id and ordinal instead of item", action="store_true")
+    add(
+        "--max-writes-per-second N",
+        "write units a second of all tasks together (default: as many as the table takes)",
         type=argument(check_rate),
-        metavar="N",
-        help="write units a second of all tasks together (default: as many as the table takes)",
     )
-    parser.add_argument(
+    add(
         "--dry-run",
+        "say how many words and writes there are, what they cost and how long they take; write none",
         action="store_true",
-        help="say how many words and writes there are, what they cost and how long they take; write none",
     )
-    parser.add_argument(
-        "--totals",
-        type=names_of_totals,
-        default=(),
-        metavar="NAMES",
-        help="totals that the items bring something to, each a column: rows,cents",
-    )
+    about = "totals that the items bring something to, each a column: rows,cents"
+    add("--totals NAMES", about, type=names_of_totals, default=())
 
 
 def run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
-    """Acknowledge what the arguments name."""
-    rows = dataset_of(options)
-    done: Result
-    if options.dry_run:
-        done = forecast(rows, **arguments_of(forecast, options))
-    else:
-        done = acknowledge(rows, progress=True, **arguments_of(acknowledge, options))
+    do = forecast if options.dry_run else partial(acknowledge, progress=True)
+    done: Result = do(dataset_of(options), **arguments_of(forecast, options))
     return {**({} if options.batch_id is None else {"batch_id": options.batch_id}), **done.summary()}
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.auditing.driver import MOST_SEGMENTS, SEGMENTS, audit
-from fanin.spark.jobs.dataset_arguments import argument
+from fanin.spark.jobs.options import argument, option
 from fanin.spark.jobs.running import Job, Summary, arguments_of
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.values import whole
@@ -28,76 +28,49 @@ broadcast, Spark would do both in one task for each batch, also for one that has
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "--batches-export",
-        metavar="FOLDER",
-        help="full export of the batches table: s3://bucket/AWSDynamoDB/<id>",
-    )
-    add("--words-export", metavar="FOLDER", help="full export of the words table, made at about that time")
+    add = partial(option, parser)
+    add("--batches-export FOLDER", "full export of the batches table: s3://bucket/AWSDynamoDB/<id>")
+    add("--words-export FOLDER", "full export of the words table, made at about that time")
     add(
         "--scan",
+        "instead of exports: read the tables of the stack that the environment names",
         action="store_true",
-        help="instead of exports: read the tables of the stack that the environment names",
     )
     add(
-        "--segments",
+        "--segments N",
+        "parallel readers of a scan, and tasks of --repair and --confirm (default: %(default)s)",
         type=argument(partial(whole, "segments", least=1, most=MOST_SEGMENTS)),
-        metavar="N",
         default=SEGMENTS,
-        help="parallel readers of a scan, and tasks of --repair and --confirm (default: %(default)s)",
     )
-    add("--eventually", action="store_true", help="scan with eventually consistent reads, at half the price")
+    add("--eventually", "scan with eventually consistent reads, at half the price", action="store_true")
+    about = "folder for all datasets and summary.json; an earlier audit there is replaced"
+    add("--output FOLDER", about, required=True)
     add(
-        "--output",
-        required=True,
-        metavar="FOLDER",
-        help="folder for all datasets and summary.json; an earlier audit there is replaced",
-    )
-    add(
-        "--snapshot",
-        metavar="FOLDER",
-        help="folder for the rows that were read, as large as the tables; those of an earlier audit are"
+        "--snapshot FOLDER",
+        "folder for the rows that were read, as large as the tables; those of an earlier audit are"
         " replaced (default: snapshot in --output)",
     )
     then = parser.add_mutually_exclusive_group()
-    then.add_argument(
-        "--repair",
-        dest="verify",
-        action="store_const",
-        const="repair",
-        help="have the service verify the batches with findings that it can judge, and repair them",
-    )
-    then.add_argument(
-        "--confirm",
-        dest="verify",
-        action="store_const",
-        const="confirm",
-        help="have the service verify these batches on the tables as they are now, and change nothing",
-    )
+    repair = "have the service verify the batches with findings that it can judge, and repair them"
+    option(then, "--repair", repair, dest="verify", action="store_const", const="repair")
+    confirm = "have the service verify these batches on the tables as they are now, and change nothing"
+    option(then, "--confirm", confirm, dest="verify", action="store_const", const="confirm")
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse arguments that do not say what to audit.
-
-    Raises:
-        InvalidRequest: there is no source, half of one, or more than one.
-    """
+    """Refuse no source, half of one, and more than one."""
     exports = (options.batches_export, options.words_export)
     if any(exports) if options.scan else not all(exports):
         raise InvalidRequest("say what to audit: pass --scan, or both --batches-export and --words-export")
 
 
 def run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
-    """Audit what the arguments name."""
     return audit(progress=True, **arguments_of(audit, options)).summary()
 
 
 def _needs(options: argparse.Namespace) -> Mapping[str, str]:
     """Exports are read from S3 alone."""
-    if options.scan or options.verify:
-        return Service.from_env().endpoints("dynamodb")
-    return {}
+    return Service.from_env().endpoints("dynamodb") if options.scan or options.verify else {}
 
 
 JOB: Final = Job("audit", ABOUT, _arguments, run, SETTINGS, output="output", check=_check, needs=_needs)

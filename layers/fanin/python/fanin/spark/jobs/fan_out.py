@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -16,14 +17,7 @@ from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
 from fanin.spark.fanout.opening import check_url
 from fanin.spark.inputs.formats import Dataset, Dialect
-from fanin.spark.jobs.dataset_arguments import (
-    add_format,
-    add_max_rejects,
-    argument,
-    dataset_of,
-    dialect_of,
-    names_of_totals,
-)
+from fanin.spark.jobs.options import add_dataset, argument, dataset_of, dialect_of, names_of_totals, option
 from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime.service import Service
 from fanin.wire.json_types import decode_time
@@ -49,105 +43,68 @@ _ROWS: Final = {
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     rows = parser.add_mutually_exclusive_group(required=True)
-    rows.add_argument("--input", metavar="PATH", help="the dataset: a file, folder or table, s3:// on EMR")
-    rows.add_argument(
-        "--failed-from",
-        metavar="PATH",
-        help="instead of a dataset: send the failed rows of the batch --retry-of, whose fan-out had this"
+    option(rows, "--input PATH", "the dataset: a file, folder or table, s3:// on EMR")
+    option(
+        rows,
+        "--failed-from PATH",
+        "instead of a dataset: send the failed rows of the batch --retry-of, whose fan-out had this"
         " folder as --staging",
     )
-    add("--and-pending", action="store_true", help="with --failed-from: also the rows that are pending")
-    add_format(parser)
-    add("--schema", metavar="DDL", help="columns of a CSV dataset with their types (default: all are text)")
-    add("--body", metavar="COLUMN", help="send this column (default: the row as a JSON object)")
+    add = partial(option, parser)
+    add("--and-pending", "with --failed-from: also the rows that are pending", action="store_true")
+    add_dataset(parser)
+    add("--schema DDL", "columns of a CSV dataset with their types (default: all are text)")
+    add("--body COLUMN", "send this column (default: the row as a JSON object)")
     add(
-        "--keys",
-        metavar="COLUMN",
-        help="the keys of the items, text of 1 to 512 bytes: one key is one item (default: no keys)",
+        "--keys COLUMN",
+        "the keys of the items, text of 1 to 512 bytes: one key is one item (default: no keys)",
     )
-    add("--queue", type=argument(check_url), required=True, metavar="URL", help="URL of the SQS queue")
-    add(
-        "--staging",
-        required=True,
-        metavar="PATH",
-        help="a folder for this fan-out alone; keep it until the batch has ended",
-    )
-    add("--key", help="idempotency key of the batch (default: one made of the staging)")
-    add(
-        "--rejects", metavar="PATH", help="folder for rows that were not sent (default: rejects in --staging)"
-    )
-    add_max_rejects(parser)
-    add("--user-key", default="", help="your own name for the batch, returned with its event")
-    add(
-        "--deadline",
-        type=argument(decode_time),
-        metavar="TIME",
-        help="a point in time, for example 2026-11-21T18:00:00Z",
-    )
+    add("--queue URL", "URL of the SQS queue", type=argument(check_url), required=True)
+    about = "a folder for this fan-out alone; keep it until the batch has ended"
+    add("--staging PATH", about, required=True)
+    add("--key", "idempotency key of the batch (default: one made of the staging)")
+    add("--rejects PATH", "folder for rows that were not sent (default: rejects in --staging)")
+    add("--user-key", "your own name for the batch, returned with its event", default="")
+    about = "a point in time, for example 2026-11-21T18:00:00Z"
+    add("--deadline TIME", about, type=argument(decode_time))
     add(
         "--on-deadline",
+        "what happens at the deadline",
         type=OnDeadline,
         choices=list(OnDeadline),
         default=OnDeadline.TIME_OUT,
-        help="what happens at the deadline",
     )
-    add("--lifetime", type=int, metavar="SECONDS", help="hard end of the batch")
-    add("--parent-item", metavar="ITEM", help="item of another batch that this one acknowledges at its end")
-    add("--retry-of", type=int, metavar="BATCH_ID", help="the batch whose failed items this batch retries")
-    add(
-        "--idle-ttl",
-        type=int,
-        metavar="SECONDS",
-        help="the batch is orphaned after this time without activity",
-    )
-    add(
-        "--metadata",
-        type=_pair,
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="returned with the event; may be given several times",
-    )
-    add(
-        "--totals",
-        type=names_of_totals,
-        default=(),
-        metavar="NAMES",
-        help="totals of the batch, to which acknowledged items may bring values: rows,cents",
-    )
-    add("--results", action="store_true", help="the batch keeps the results of its items")
-    add("--max-items", type=int, metavar="N", help="most items that the batch takes")
+    add("--lifetime SECONDS", "hard end of the batch", type=int)
+    add("--parent-item ITEM", "item of another batch that this one acknowledges at its end")
+    add("--retry-of BATCH_ID", "the batch whose failed items this batch retries", type=int)
+    add("--idle-ttl SECONDS", "the batch is orphaned after this time without activity", type=int)
+    about = "returned with the event; may be given several times"
+    add("--metadata KEY=VALUE", about, type=_pair, action="append", default=[])
+    about = "totals of the batch, to which acknowledged items may bring values: rows,cents"
+    add("--totals NAMES", about, type=names_of_totals, default=())
+    add("--results", "the batch keeps the results of its items", action="store_true")
+    add("--max-items N", "most items that the batch takes", type=int)
     add(
         "--close",
+        "whether the batch takes no more items when all are sent, or once it is drained, so that its own"
+        " items can add more",
         type=CloseWhen,
         choices=list(CloseWhen),
         default=CloseWhen.NOW,
-        help="whether the batch takes no more items when all are sent, or once it is drained, so that its own"
-        " items can add more",
     )
     add(
-        "--on-end",
+        "--on-end JSON",
+        'whom to call back at the end: {"type": "sqs", "when": "complete", "queue_url": "https://…"};'
+        " up to five times",
         type=_target,
         action="append",
         default=[],
-        metavar="JSON",
-        help='whom to call back at the end: {"type": "sqs", "when": "complete", "queue_url": "https://…"};'
-        " up to five times",
     )
-    add(
-        "--workers",
-        type=int,
-        default=8,
-        metavar="N",
-        help="requests that each task sends at the same time (default: %(default)s)",
-    )
-    add(
-        "--fair",
-        action="store_true",
-        help="on a standard queue, name the batch as the group of its messages (fair queues)",
-    )
+    about = "requests that each task sends at the same time (default: %(default)s)"
+    add("--workers N", about, type=int, default=8)
+    about = "on a standard queue, name the batch as the group of its messages (fair queues)"
+    add("--fair", about, action="store_true")
 
 
 def _run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
@@ -162,11 +119,6 @@ def _run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
 
 
 def _rows(options: argparse.Namespace) -> Dataset | FailedRows:
-    """What the arguments say is to be sent.
-
-    Raises:
-        InvalidRequest: arguments contradict each other.
-    """
     if options.failed_from is None:
         if options.and_pending:
             raise InvalidRequest("--and-pending goes with --failed-from, the staging of the earlier fan-out")

@@ -35,12 +35,10 @@ FAILED: Final = 3
 """The job could not run to its end; start it again, unless the error says what to fix first."""
 INTERRUPTED: Final = 128 + signal.SIGINT
 """Somebody stopped the job with Ctrl-C; start it again. Shells report a signal as 128 and its number."""
-
-
-MOST_DETAIL: Final = 2_000
-"""Most characters of an error in the summary; stderr has all of it."""
-
-
+MOST_DETAIL: Final = 2_000  # characters of an error in the summary; stderr has all of it
+NAME: Final = "summary.json"
+_FIRST: Final = ("job", "ok", "error", "warning", "batch_id", "rejects")
+"""What the summary begins with, so that what was left out is not overlooked."""
 _ENDS: Final = f"""\
 The environment names the stack: FANIN_PROFILE=local is that of `fanin local up`; on AWS FANIN_BATCHES_TABLE
 and its like have the names of the tables, which are outputs of the stack. On EMR the stack sets them.
@@ -48,7 +46,6 @@ and its like have the names of the tables, which are outputs of the stack. On EM
 The last line that is printed is a summary in JSON. The exit code is {OK} if all is well, {WRONG} if something
 is wrong, {USAGE} if the arguments are, {FAILED} if the job could not run to its end, and {INTERRUPTED} after
 Ctrl-C. docs/how-to/spark says more."""
-"""What the help of all jobs ends with."""
 
 
 def arguments_of(function: Callable[..., object], options: argparse.Namespace) -> dict[str, Any]:
@@ -139,7 +136,7 @@ class Job:
             traceback.print_exc()
             summary = _failed("unexpected", f"{type(error).__name__}: {error}")
         told = {"job": self.name, **options.so_far, **summary, "seconds": round(time.monotonic() - began, 3)}
-        line = json.dumps(_rejects_first(told))
+        line = json.dumps({name: told[name] for name in (*_FIRST, *told) if name in told})
         if spark is not None and folder is not None and code in (OK, WRONG):
             _write(spark, folder, line)
         _explain(self.name, summary, folder and rejects_folder(vars(options).get("rejects"), folder))
@@ -152,19 +149,12 @@ def _failed(error: str, detail: str) -> Summary:
 
 
 def _spark_failed(error: PySparkException | Py4JError) -> Summary:
-    """What the summary says of a failure of Spark; unexpected failures also print a traceback."""
     if raised := raised_in_task(error):
         return _failed(raised.code, raised.message)
     if known := refused_storage(error):
         return _failed(InvalidRequest.code, known)
     traceback.print_exc()
     return _failed("spark-failed", root_cause(error))
-
-
-def _rejects_first(summary: Summary) -> Summary:
-    """The summary in an order in which what was left out is not overlooked."""
-    first = ("job", "ok", "error", "warning", "batch_id", "rejects")
-    return {name: summary[name] for name in (*(one for one in first if one in summary), *summary)}
 
 
 def _warned(summary: Summary, path: str | None) -> Summary:
@@ -180,20 +170,14 @@ def _warned(summary: Summary, path: str | None) -> Summary:
 
 def _explain(job: str, summary: Summary, folder: str | None) -> None:
     """Say on stderr what people should look at."""
-    rejects = summary.get("rejects")
     if "warning" in summary:
         say(f"{job}: warning: {summary['warning']}", sys.stderr)
     if "detail" in summary:
         say(f"{job}: {summary['detail']}", sys.stderr)
-    elif rejects:
+    elif rejects := summary.get("rejects"):
         count = sum(rejects.values())
-        told = (
-            f"{job}: {count} {'row is a reject' if count == 1 else 'rows are rejects'}: {in_words(rejects)}"
-        )
-        say(f"{told}. Look at {folder}" if folder else told, sys.stderr)
-
-
-NAME: Final = "summary.json"
+        told = f"{count} {'row is a reject' if count == 1 else 'rows are rejects'}: {in_words(rejects)}"
+        say(f"{job}: {told}{f'. Look at {folder}' if folder else ''}", sys.stderr)
 
 
 def _forget(spark: SparkSession, job: str, folder: str) -> None:
@@ -205,8 +189,7 @@ def _forget(spark: SparkSession, job: str, folder: str) -> None:
     """
     place = Folder(spark, folder)
     try:
-        text = place.read(NAME)
-        if text is not None and (other := _job_of(text)) != job:
+        if (text := place.read(NAME)) is not None and (other := _job_of(text)) != job:
             what = "no summary of a job" if other is None else f"the summary of another job, {other}"
             raise InvalidRequest(
                 f"{place.at(NAME)} is {what}, and this job would replace it; name another folder"
@@ -219,10 +202,9 @@ def _forget(spark: SparkSession, job: str, folder: str) -> None:
 def _job_of(text: str) -> object:
     """The name of the job that wrote a summary; None if none did."""
     try:
-        found = json.loads(text)
-    except ValueError:
+        return json.loads(text).get("job")
+    except (ValueError, AttributeError):
         return None
-    return found.get("job") if isinstance(found, dict) else None
 
 
 def _write(spark: SparkSession, folder: str, line: str) -> None:

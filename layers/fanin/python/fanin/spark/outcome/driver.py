@@ -1,6 +1,7 @@
 """Adds to the rows of a dataset what became of their items."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import MAY_BE_WHOLE, InputSchema, check_key_type, whole_number
 from fanin.spark.ack.issued import StoredBatches
 from fanin.spark.ack.page_merger import WINDOW_BITS
+from fanin.spark.ack.schemas import slices
 from fanin.spark.ack.sql_items import normalize, resolve
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.names import folded, quoted, with_names
@@ -31,7 +33,6 @@ from fanin.spark.runtime.unreadable import decoded
 from fanin.spark.runtime.values import whole
 
 _ROW: Final = "_row"
-_NO_KEY: Final = "there is no item with this key in its batch"
 
 
 def outcomes(
@@ -80,24 +81,19 @@ def outcomes(
     by_key = "key" in named.columns and not {"item", "ordinal"} & set(named.columns)
     added = ["outcome", "why", *(["key"] if keys and not by_key else []), *(["result"] if results else [])]
     schema = InputSchema.of([*named.columns, *(["ordinal"] if by_key else [])], batch_id)
-    kept = [
-        F.col(quoted(name)).alias(given)
-        for name, given in zip(named.columns, rows.columns, strict=True)
-        if folded(spark, given) not in added
-    ]
-    row = F.struct(*kept).alias(_ROW)
+    columns = zip(named.columns, rows.columns, strict=True)
+    kept = [F.col(quoted(name)).alias(one) for name, one in columns if folded(spark, one) not in added]
+    named = named.withColumn(_ROW, F.struct(*kept))
     if by_key:
         check_key_type("key", named.schema["key"].dataType)
         batch = F.lit(batch_id).cast("long") if schema.batch_id is not None else _batch(named)
-        ordinal = ordinals_of_keys(service, batch, F.col("key")).alias("ordinal")
-        named = named.select(*(name for name in schema.columns if name != "ordinal"), ordinal, row)
-    else:
-        named = named.select(*schema.columns, row)
+        named = named.withColumn("ordinal", ordinals_of_keys(service, batch, F.col("key")))
+    named = named.select(*schema.columns, _ROW)
     found = resolve(normalize(named, schema), schema, StoredBatches(service))
     unknown = F.coalesce("detail", "reason")
     if by_key:
         no_ordinal = F.col("reason").isin(Reason.NULL.value, Reason.MALFORMED.value)
-        unknown = F.when(no_ordinal, F.lit(_NO_KEY)).otherwise(unknown)
+        unknown = F.when(no_ordinal, F.lit("there is no item with this key in its batch")).otherwise(unknown)
     items = found.select(_ROW, "batch_id", "ordinal", unknown.alias("_unknown"))
     # Neighbours come to one task, which reads their words once.
     spread = items.repartition("batch_id", F.shiftright("ordinal", WINDOW_BITS))
@@ -106,20 +102,14 @@ def outcomes(
     names = [F.when(there, F.col(name)).otherwise(F.lit(ABSENT)) for name in ITEMS.names]
 
     def read(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        for record in records:
-            for start in range(0, record.num_rows, _AT_ONCE):
-                some = record.slice(start, _AT_ONCE)
-                yield states(some, service.ledger(), keys="key" in added, results=results)
+        for some in slices(records, _AT_ONCE):
+            yield states(some, service.ledger(), keys="key" in added, results=results)
 
-    told = {
-        **{name: F.col(f"_state.{name}") for name in added},
-        "outcome": F.coalesce("_state.outcome", F.lit("unknown")),
-        "why": F.coalesce("_state.why", "_unknown"),
-    }
-    state = looked_up(read, ITEMS, STATES, names)
-    return ordered.withColumn("_state", state).select(
-        f"{_ROW}.*", *(column.alias(name) for name, column in told.items())
-    )
+    told = {name: F.col(f"_state.{name}") for name in added}
+    told["outcome"] = F.coalesce("_state.outcome", F.lit("unknown"))
+    told["why"] = F.coalesce("_state.why", "_unknown")
+    state = ordered.withColumn("_state", looked_up(read, ITEMS, STATES, names))
+    return state.select(f"{_ROW}.*", *(column.alias(name) for name, column in told.items()))
 
 
 def _batch(rows: DataFrame) -> Column:
@@ -131,11 +121,7 @@ def _batch(rows: DataFrame) -> Column:
 def ordinals_of_keys(service: Service, batch_id: Column, key: Column, body: Column | None = None) -> Column:
     """The ordinals of the items of keys; null where there is none, which costs a read for each.
 
-    Args:
-        service: the stack.
-        batch_id: the batch of each key.
-        key: text.
-        body: the messages of the items; one that was added with another is left out.
+    With ``body``, the messages of the items, one that was added with another message has none.
     """
     columns = [F.coalesce(batch_id, F.lit(ABSENT)), decoded(key), F.lit("") if body is None else body]
     return looked_up(
@@ -159,42 +145,28 @@ def find_keys(record: ArrowBatches, ledger: LedgerService) -> ArrowBatches:
     asked = list(zip(*(column.to_pylist() for column in record.columns), strict=True))
     keys: dict[int, list[str]] = {}
     for batch_id, key, _ in asked:
-        if _is_key(key):
-            keys.setdefault(batch_id, []).append(key)
-    found = {
-        (batch_id, key): row
-        for batch_id, some in keys.items()
-        for key, row in ledger.ports.parts.keys(batch_id, some).items()
-    }
+        with suppress(InvalidRequest):
+            one = checked_key(key)
+            keys.setdefault(batch_id, []).append(one)
+    found = {batch_id: ledger.ports.parts.keys(batch_id, some) for batch_id, some in keys.items()}
     rows = []
     for batch_id, key, body in asked:
-        row = found.get((batch_id, key))
+        row = found.get(batch_id, {}).get(key)
         same = row and not (body and row.payload and row.payload != payload_digest(body))
         rows.append((batch_id, key, body, row.ordinal if row and same else None))
     return page(KEYED, rows)
 
 
-def _is_key(key: str) -> bool:
-    try:
-        return bool(checked_key(key))
-    except InvalidRequest:
-        return False
-
-
 def states(
     record: ArrowBatches, ledger: LedgerService, *, keys: bool = False, results: bool = False
 ) -> ArrowBatches:
-    """Read what became of some items: their words, those above, and the reasons of those that failed.
+    """Read ``STATES`` of some items: their words, those above, and the reasons of those that failed.
 
     Args:
-        record: ``batch_id`` and ``ordinal`` of items of exact batches, each once and ordered, so that items
-            of a word are next to each other.
+        record: ``batch_id`` and ``ordinal`` of items of exact batches, each once and ordered.
         ledger: which is asked.
         keys: whether to read the keys of items, too, where their batch has any.
         results: whether to read the results of items that are done, too, where their batch keeps them.
-
-    Returns:
-        ``STATES`` of each.
     """
     ordinals: dict[int, list[int]] = {}
     for batch_id, ordinal in zip(*(column.to_pylist() for column in record.columns[:2]), strict=True):
@@ -202,39 +174,32 @@ def states(
     batches = ledger.ports.batches.read(ordinals)
     rows: list[_Row] = []
     for batch_id, some in ordinals.items():
-        if batch_id not in batches:
+        if batch := batches.get(batch_id):
+            rows += _of_batch(ledger, batch, some, keys=keys, results=results)
+        else:
             why = f"there is no batch {batch_id}"
             rows += [(batch_id, ordinal, "unknown", why, None, None) for ordinal in some]
-            continue
-        rows += _of_batch(ledger, batches[batch_id], some, keys=keys, results=results)
     return page(STATES, rows)
 
 
 def _of_batch(
     ledger: LedgerService, batch: Batch, ordinals: Sequence[int], *, keys: bool, results: bool
 ) -> list[_Row]:
-    found = _states(ledger, batch, ordinals)
+    found, parts = _states(ledger, batch, ordinals), ledger.ports.parts
     # A held item is pending, and nothing but its note says that it has failed.
     noted = (ItemState.FAILED, ItemState.PENDING) if batch.holds else (ItemState.FAILED,)
     asked = [ordinal for ordinal, state in found.items() if state in noted]
-    why = ledger.ports.parts.reasons(batch.batch_id, asked) if asked else {}
+    why = parts.reasons(batch.batch_id, asked) if asked else {}
     for ordinal in why:
         if found[ordinal] is ItemState.PENDING:
             found[ordinal] = ItemState.HELD
-    parts = ledger.ports.parts
     named = parts.keys_of(batch.batch_id, ordinals) if keys and batch.keyed else {}
     done = [ordinal for ordinal, state in found.items() if results and state is ItemState.DONE]
     given = parts.results(batch.batch_id, done) if batch.results and done else {}
+    told = {ordinal: _result(ledger, row) for ordinal, row in given.items()}
     return [
-        (
-            batch.batch_id,
-            ordinal,
-            str(found[ordinal]),
-            why.get(ordinal),
-            named.get(ordinal),
-            _result(ledger, given[ordinal]) if ordinal in given else None,
-        )
-        for ordinal in ordinals
+        (batch.batch_id, one, str(found[one]), why.get(one), named.get(one), told.get(one))
+        for one in ordinals
     ]
 
 
@@ -246,24 +211,24 @@ def _result(ledger: LedgerService, row: ResultRow) -> str | None:
 
 def _states(ledger: LedgerService, batch: Batch, ordinals: Sequence[int]) -> dict[int, ItemState]:
     """What the words say of items, by ordinal."""
-    places = {ordinal: divmod(ordinal, _TREE.width) for ordinal in ordinals}
-    numbers = sorted({number for number, _ in places.values()})
+    numbers = sorted({ordinal // _TREE.width for ordinal in ordinals})
     leaves = {number: WordKey(batch.batch_id, 0, number) for number in numbers}
     above = {
-        number: [
-            (WordKey(batch.batch_id, mark.level, mark.number), mark.mask)
+        number: {
+            WordKey(batch.batch_id, mark.level, mark.number): mark.mask
             for mark in _TREE.ancestors(number, batch.items)
-        ]
+        }
         for number in numbers
     }
     # The words above come first: what lies below a cleared bit does not change any more, failures included.
-    keys = {key for marks in above.values() for key, _ in marks}
+    keys = set[WordKey]().union(*above.values())
     words = ledger.ports.words.read(keys) if keys else {}
     rows = ledger.ports.words.read_rows(list(leaves.values()))
     found: dict[int, ItemState] = {}
-    for ordinal, (number, position) in places.items():
+    for ordinal in ordinals:
+        number, position = divmod(ordinal, _TREE.width)
         row, bit = rows.get(leaves[number], _UNTOUCHED), 1 << position
-        if row.word & bit and all(words.get(key, _TREE.full) & mask for key, mask in above[number]):
+        if row.word & bit and all(words.get(key, _TREE.full) & mask for key, mask in above[number].items()):
             found[ordinal] = ItemState.PENDING
         else:
             found[ordinal] = ItemState.FAILED if row.failed & bit else ItemState.DONE
