@@ -6,7 +6,7 @@ from fanin.app.buffers.service import BufferService
 
 LIMIT = 1_000
 PUTS = 4_000
-MS_PER_ROUND = 10
+MS_PER_ROUND = 100  # longer in all than a cached row is fresh
 
 
 def one_at_a_time() -> list[Figure]:

@@ -11,7 +11,7 @@ from fanin.domain.ids import MAX_KEYS, ItemKey
 ITEMS = 25_000
 LINKS = 50
 """Items that an item adds, if there is room: about as many as a page has links."""
-WRITES, READS = 1.1, 2.0
+WRITES, READS = 1.1, 0.1
 
 
 def drained() -> list[Figure]:
@@ -30,7 +30,7 @@ def drained() -> list[Figure]:
                 waiting.extend(acker.add(batch.batch_id, count, item=item))
                 items += count
             acker.mark([item]).whole()
-            world.clock.advance(1)
+            world.clock.advance(4)
     world.check_complete()
     what = f"of a batch that grows from inside, {LINKS} items at a time"
     return [

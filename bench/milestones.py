@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from bench.figures import Figure
-from bench.single import MS_PER_ACK, READS, WRITES
+from bench.single import READS, WRITES
+from bench.totals import MS_PER_ACK
 from bench.world import Spent, World, span
 
-ITEMS = 65_536
+ITEMS = 16_384
 MILESTONES = (25, 50, 75, 100)
 LATE = 10
 """Percent of the items by which a milestone may be late."""

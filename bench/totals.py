@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bench.figures import Figure
-from bench.single import MS_PER_ACK, READS, WRITES
+from bench.single import READS, WRITES
 from bench.world import Spent, World, span
 from fanin.domain.limits import MAX_MARKS
 from fanin.domain.marks import Done
 
 ITEMS = 16_384
+MS_PER_ACK = 4  # longer than a cached row is fresh
 TWICE = 50  # every 50th item is acknowledged again, with other values
 NAMES = ("rows", "bytes", "cents", "pages")
 WIDTH = 64

@@ -48,7 +48,7 @@ def parts(minutes: float | None) -> Iterator[tuple[str, ...]]:
 def places() -> list[str]:
     """Files with tests that are marked, or folders: of all others pytest would drop each test it has read."""
     files = [*Path("tests").rglob("test_*.py"), *Path("tests").rglob("conftest.py")]
-    marked = [file for file in files if "mark.soak" in file.read_text()]
+    marked = [file for file in files if "soak" in file.read_text()]
     return [str(file.parent if file.name == "conftest.py" else file) for file in marked]
 
 

@@ -49,10 +49,11 @@ def environment() -> dict[str, str]:
     with locks.exclusive(ARCHIVE.with_suffix(".lock")):
         if not all(file.exists() and file.stat().st_mtime > CHANGED for file in (ARCHIVE, FIRST, LAST)):
             _run("compiled", {OPTIONS: QUIET})
-            with TemporaryDirectory() as folder:
-                draft = Path(folder, "classes.jsa")
-                _run("used", {OPTIONS: f"{first} -XX:ArchiveClassesAtExit={draft} {QUIET}", **last})
-                ARCHIVE.write_bytes(draft.read_bytes() if draft.exists() else b"")
+            # Another file for each, since Java reads from the archive while it runs; and never a part of one.
+            draft = ARCHIVE.with_suffix(f".{os.getpid()}")
+            _run("used", {OPTIONS: f"{first} -XX:ArchiveClassesAtExit={draft} {QUIET}", **last})
+            draft.touch()
+            draft.replace(ARCHIVE)
     # Programs of some minutes gain nothing from the better of Java's two compilers. Without it Java has room
     # for a fifth of the compiled code only, and compiles no more when that is full.
     options = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=512m"
@@ -64,7 +65,9 @@ def _run(function: str, environment: Mapping[str, str]) -> None:
     """Call a function of this module in a process, and so in a JVM, of its own."""
     command = [sys.executable, "-c", f"from tests.spark import classes; classes.{function}()"]
     around = {**os.environ, **environment}
-    subprocess.run(command, cwd=ROOT, env=around, check=True, capture_output=True)
+    done = subprocess.run(command, cwd=ROOT, env=around, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
 
 
 def compiled() -> None:

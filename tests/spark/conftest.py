@@ -1,4 +1,4 @@
-"""One Spark session for all the tests of a process, and which process runs which."""
+"""One Spark session for all the tests."""
 
 import os
 import shutil
@@ -10,7 +10,6 @@ import boto3
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
-from xdist.scheduler import LoadFileScheduling
 
 from fanin.spark.emr.packing import Script
 from fanin.spark.runtime.service import Service
@@ -39,49 +38,6 @@ SMALL = {
     "spark.sql.leafNodeDefaultParallelism": "1",
 }
 """For data of the size that most tests have; all of it may be set while a session runs."""
-
-
-HERE = Path(__file__).parent
-DEPLOYED = "deployed"
-"""Folders with this name hold the tests that need the stack."""
-APART = ("emr", "outcome", "runtime")
-"""Those of them that one process leaves to another, which starts a stack of its own for them: so both end at
-about the same time."""
-SLOWEST_FIRST = (
-    "jobs/deployed/test_ack",
-    "emr/deployed/test_submitted",
-    "analytics/deployed/test_asking",
-    "ack/test_steps",
-    "auditing/test_findings",
-    "jobs/test_audit",
-    "jobs/test_interrupting",
-    "fanout/deployed/test_driver",
-    "fanout/deployed/test_sink",
-)
-"""Files in the order in which they start, the slowest first."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, so that the processes which share the files end at the same time."""
-    places = {HERE / f"{name}.py": place for place, name in enumerate(SLOWEST_FIRST)}
-    here = lambda item: HERE in item.path.parents  # noqa: E731
-    items.sort(key=lambda item: places.get(item.path, len(SLOWEST_FIRST)) if here(item) else -1)
-
-
-class Scheduling(LoadFileScheduling):
-    """One process runs all tests of a file, and two processes those that need the stack."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        parts = Path(file).parts
-        if DEPLOYED not in parts:
-            return file
-        return f"{DEPLOYED}, {'apart' if set(APART) & set(parts) else 'most'}"
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
-    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
