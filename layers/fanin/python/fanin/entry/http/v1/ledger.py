@@ -9,7 +9,6 @@ from fanin.entry.http import results
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import (
     CURSOR,
-    KEY,
     MAX_MARKS_BODY,
     HttpRoute,
     LoggedAction,
@@ -34,7 +33,7 @@ _NOT_ADDED: Final = (errors.BatchClosed, errors.ItemDone, errors.MaxItemsReached
 ROUTES: Final = (
     produces(
         "POST", _ROOT, "openBatch", Call(Ledger.open, "request"), batches.BATCH, 201, body=batches.OPEN_BATCH,
-        headers=KEY, location=batch_made,
+        keyed=True, location=batch_made,
         errors=(*errors.GONE, errors.ChannelRefused, errors.IdempotencyKeyReused, errors.ItemHasChild),
     ),
     reads(
@@ -61,7 +60,7 @@ ROUTES: Final = (
     ),
     produces(
         "POST", f"{_BATCH}/items", "addItems", Call(Ledger.add, "count", "item"), batches.GROUP, 201,
-        body=batches.ADD_ITEMS, headers=KEY,
+        body=batches.ADD_ITEMS, keyed=True,
         errors=(*_NOT_ADDED, errors.IdempotencyKeyReused, errors.OutcomeUnknown),
         location=batch_made,
     ),

@@ -11,7 +11,6 @@ from fanin.domain.buffer import Work
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_buffer, of_deletion
 from fanin.entry.http.route import (
-    KEY,
     HttpRequest,
     HttpRoute,
     LoggedAction,
@@ -67,7 +66,7 @@ ROUTES: Final = (
     reads(_BUFFERS, "listBuffers", Call(Buffers.list), wire.BUFFERS, optional=paged()),
     produces(
         "POST", f"{_BUFFER}/put", "putWork", Call(Buffers.put, "payloads"), wire.ACCEPTED, 201,
-        body=wire.PUT_WORK, headers=KEY, named=_BUFFER_NAME,
+        body=wire.PUT_WORK, keyed=True, named=_BUFFER_NAME,
         errors=(*_OF_BUFFER, errors.LimitReached, errors.IdempotencyKeyReused),
         location=lambda request, _: f"{_BUFFERS}/{request.path['name']}", repeat=Repeat.KEYED,
     ),
@@ -113,7 +112,7 @@ ROUTES: Final = (
     ),
     produces(
         "POST", _FRAMES, "openFrame", Call(Frames.open, "request"), wire.FRAME, 201, body=wire.OPEN_FRAME,
-        headers=KEY, errors=_NOT_STARTED,
+        keyed=True, errors=_NOT_STARTED,
         location=lambda _, frame: f"{_FRAMES}/{frame.frame_id}",
     ),
     reads(
@@ -126,7 +125,7 @@ ROUTES: Final = (
     ),
     produces(
         "POST", _SCATTERS, "startScatter", Call(Scatters.start, "scatter"), wire.SCATTERED, 201,
-        body=wire.SCATTER, headers=KEY,
+        body=wire.SCATTER, keyed=True,
         errors=(*_NOT_STARTED, errors.BatchGone, errors.CorrelationIdAlive, errors.NotRegistered),
         location=lambda _, scattered: f"{_SCATTERS}/{scattered.batch.batch_id}",
     ),
