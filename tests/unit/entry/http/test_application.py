@@ -47,11 +47,11 @@ def test_the_use_case_gets_what_was_sent():
         seen.append(request)
         return []
 
-    call = app(act, required={"n": whole(1, 9)}, optional={"m": TEXT}, headers={"Key": TEXT})
-    call("GET", "/things/a%b", n=3, headers={"kEY": "mine", "other": "x"})
+    call = app(act, required={"n": whole(1, 9)}, optional={"m": TEXT}, keyed=True)
+    call("GET", "/things/a%b", n=3, headers={"idempotency-kEY": "mine", "other": "x"})
 
     (request,) = seen
-    assert (request.path, request.query, request.headers) == ({"name": "a%b"}, {"n": 3}, {"Key": "mine"})
+    assert (request.path, request.query, request.key) == ({"name": "a%b"}, {"n": 3}, "mine")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ PUT = HttpRoute(
     named={"name": TEXT},
     required={"n": whole(1, 9)},
     optional={"m": TEXT},
-    headers={"Idempotency-Key": TEXT},
+    keyed=True,
     errors=(LimitReached,),
 )
 DELETE = HttpRoute("DELETE", "/api/v1/batch/x", "deleteThing", lambda _, __: None, None, 204)

@@ -62,7 +62,7 @@ def test_a_call_has_each_of_its_parameters_in_one_place(route):
     assert isinstance(call, Call)
     path = set(re.findall(r"\{(\w+)\}", route.path))
     query = {*route.required, *route.optional}
-    key = {"key", "caller"} if names.IDEMPOTENCY_HEADER in route.headers else set()
+    key = {"key", "caller"} if route.keyed else set()
     parameters = set(call.signature.parameters)
     assert parameters == {*(path & parameters), *query, *call.body, *key}
     assert len(parameters) == len(path & parameters) + len(query) + len(call.body) + len(key)

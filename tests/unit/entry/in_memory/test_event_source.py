@@ -7,7 +7,7 @@ import pytest
 from fanin.adapters.memory import FixedClock, SeededRandom
 from fanin.adapters.memory.sqs import Queue, QueueStore
 from fanin.client.messages import read_message
-from fanin.entry.in_memory.event_source import EventSource, InMemoryLambda, each
+from fanin.entry.in_memory.event_source import Consumers, EventSource, each
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ ARN = "arn:aws:sqs:memory:000000000000:work"
 
 
 def test_a_queue_has_the_functions_that_consume_it():
-    mappings = InMemoryLambda()
+    mappings = Consumers()
 
     def importer(_event: object, _context: object) -> None: ...
 

@@ -111,9 +111,9 @@ def client_factory(
     return make
 
 
-def once(make: Callable[[], T]) -> Callable[[], T]:
-    """Make a client when it is first asked for, and give the same from then on."""
-    return cache(translated()(make))
+def once(make: Callable[[], T] | None, service: str, **settings: Any) -> Callable[[], T]:
+    """A client that ``make``, or else a ``client_factory`` of the service, makes when first asked for."""
+    return cache(translated()(make or client_factory(service, **settings)))
 
 
 def _limit(client: Any, time_left: Callable[[], float]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import client_factory, error_code, ignoring, once, translated
+from fanin.adapters.aws import error_code, ignoring, once, translated
 from fanin.app.ports.queues import ChannelNotice
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import ServiceUnavailable, TargetRefused
@@ -61,8 +61,8 @@ class AwsCallbacks:
         lambdas: Callable[[], Any] | None = None,
     ) -> None:
         self._webhooks = cache(webhooks)
-        self._step_functions = once(step_functions or client_factory("stepfunctions"))
-        self._lambdas = once(lambdas or client_factory("lambda"))
+        self._step_functions = once(step_functions, "stepfunctions")
+        self._lambdas = once(lambdas, "lambda")
 
     def call(self, target: Target, notice: ChannelNotice) -> None:
         match target.type:

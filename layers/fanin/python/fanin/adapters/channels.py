@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import (
-    SLOW_DOWN,
-    blames_content,
-    client_factory,
-    error_code,
-    meaning,
-    once,
-    translated,
-)
+from fanin.adapters.aws import SLOW_DOWN, blames_content, error_code, meaning, once, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.forks import Threads
 from fanin.app.ports.queues import Channels, Offered, Outgoing
@@ -57,7 +49,7 @@ class SqsChannels(Channels):
         backoff: Backoff | None = None,
         strict: bool = False,
     ) -> None:
-        self._client: Callable[[], SQSClient] = once(client or client_factory("sqs", connections=threads))
+        self._client = once(client, "sqs", connections=threads)
         self._threads = Threads(threads, "channels", self._client)
         self._backoff = backoff or Backoff()
         self._strict = strict

@@ -52,7 +52,7 @@ class S3Claims:
     ) -> None:
         self._bucket = bucket
         self._clock = clock
-        self._s3 = once(client)
+        self._s3 = once(client, "s3")
         self._threads = Threads(_THREADS, "claims", self._s3)
 
     def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import client_factory, error_code, ignoring, once, translated
+from fanin.adapters.aws import error_code, ignoring, once, translated
 from fanin.app.ports.events import Event
 from fanin.domain import patterns
 from fanin.errors import FaninError, InvalidRequest, LimitReached, ServiceUnavailable, Throttled
@@ -29,7 +29,7 @@ class EventBridgeEvents:
 
     def __init__(self, bus: Callable[[], str], client: Callable[[], EventBridgeClient] | None = None) -> None:
         self._bus = bus
-        self._client: Callable[[], EventBridgeClient] = once(client or client_factory("events"))
+        self._client = once(client, "events")
 
     def publish(self, event: Event) -> str:
         entry: Any = {
@@ -73,7 +73,7 @@ class EventBridgeRules:
     ) -> None:
         self._bus = bus
         self._router_arn = router_arn
-        self._client = once(client or client_factory("events"))
+        self._client = once(client, "events")
 
     def check(self, pattern: Mapping[str, Any]) -> None:
         _ = self._bus()  # routes need a bus: raise before the row of a route is stored

@@ -11,12 +11,11 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.aws import error_code, once, translated
 from fanin.adapters.forks import Threads
 from fanin.app.ports.queues import Figures, FunctionTrouble, QueueMapping, QueueReport
 from fanin.app.ports.system import Clock
@@ -34,6 +33,7 @@ _ENABLED: Final = ("Creating", "Enabling", "Enabled", "Updating")
 _VISIBLE: Final = "ApproximateNumberOfMessages"
 _COUNTS: Final = (_VISIBLE, f"{_VISIBLE}NotVisible", f"{_VISIBLE}Delayed")
 _ATTRIBUTES: Final = ("QueueArn", *_COUNTS, "MessageRetentionPeriod", "RedrivePolicy")
+_HASTY: Final = {"attempts": 1, "read_timeout": 1}
 _FUNCTIONS: Final = 5
 """Functions of one queue whose metrics are read."""
 FRESH_MS: Final = 5_000
@@ -69,9 +69,9 @@ class AwsQueueInspection:
         threads: int = 4,
     ) -> None:
         self._clock = clock
-        self._sqs = cache(sqs or _hasty("sqs"))
-        self._lambda = cache(functions or _hasty("lambda"))
-        self._cloudwatch = cache(metrics or _hasty("cloudwatch"))
+        self._sqs = once(sqs, "sqs", **_HASTY)
+        self._lambda = once(functions, "lambda", **_HASTY)
+        self._cloudwatch = once(metrics, "cloudwatch", **_HASTY)
         self._threads = Threads(threads, "inspection")
         self._known = Latest[str, tuple[int, QueueReport]](MOST)
 
@@ -178,10 +178,6 @@ class _Seeing:
             self.gone = self.gone or any(part in code for part in _GONE)
             self.unseen.append(f"{what} ({code})")
             return None
-
-
-def _hasty(service: str) -> Callable[[], Any]:
-    return client_factory(service, attempts=1, read_timeout=1)
 
 
 def _figures(attributes: Mapping[str, str]) -> Figures:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import client_factory, error_code, ignoring, once, translated
+from fanin.adapters.aws import error_code, ignoring, once, translated
 from fanin.adapters.channels import DENIED, GONE
 from fanin.app.ports.queues import QueueState, Received
 from fanin.errors import ChannelRefused, NotConfigured
@@ -51,7 +51,7 @@ class SqsQueues:
         self._dead_letters = dead_letters
         self._key = key
         # A long poll takes 20 s.
-        self._client: Callable[[], SQSClient] = once(client or client_factory("sqs", read_timeout=28))
+        self._client = once(client, "sqs", read_timeout=28)
 
     def create(self, name: str, born: int) -> str:
         queue_name = self._queue_name(name, born)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from botocore.exceptions import BotoCoreError, ClientError
 
 from fanin import names
-from fanin.adapters.aws import client_factory, once, translated
+from fanin.adapters.aws import once, translated
 from fanin.adapters.channels import url_of
 from fanin.adapters.forks import Threads
 from fanin.app.ports.system import Clock
@@ -42,7 +42,7 @@ class ReceivedMessages:
     """
 
     def __init__(self, client: Callable[[], SQSClient] | None = None) -> None:
-        self._client = once(client or client_factory("sqs"))
+        self._client = once(client, "sqs")
         self._threads = Threads(_THREADS, "postponing", self._client)
         self._url = cache(translated()(lambda arn: url_of(self._client(), arn)))
 
@@ -120,7 +120,7 @@ class DeadLetterSources:
     """
 
     def __init__(self, client: Callable[[], SQSClient] | None = None) -> None:
-        self._client = once(client or client_factory("sqs"))
+        self._client = once(client, "sqs")
         self._known = cache(translated()(self._source))
 
     def arn_of(self, dead_letters: str) -> str | None:
@@ -157,7 +157,7 @@ class QueueTags:
 
     def __init__(self, clock: Clock, client: Callable[[], SQSClient] | None = None) -> None:
         self._clock = clock
-        self._client = once(client or client_factory("sqs"))
+        self._client = once(client, "sqs")
         self._known: dict[str, tuple[int, Keep]] = {}
 
     def keep(self, arn: str) -> Keep:

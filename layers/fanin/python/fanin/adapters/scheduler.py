@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from fanin.adapters.aws import client_factory, ignoring, once, translated
+from fanin.adapters.aws import ignoring, once, translated
 from fanin.adapters.backoff import Backoff
 from fanin.app.ports.system import Clock
 from fanin.errors import Throttled
@@ -54,7 +54,7 @@ class SchedulerTimers:
     ) -> None:
         self._schedules = schedules
         self._clock = clock
-        self._client = once(client or client_factory("scheduler"))
+        self._client = once(client, "scheduler")
         self._backoff = backoff or Backoff(tries=5)
 
     def check(self) -> None:

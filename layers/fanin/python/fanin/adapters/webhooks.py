@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import client_factory, error_code, once, translated
+from fanin.adapters.aws import error_code, once, translated
 from fanin.app.ports.queues import ChannelNotice
 from fanin.app.ports.system import Clock
 from fanin.domain.targets import HTTPS, WebhookUrl, is_public, parse_url
@@ -133,7 +133,7 @@ class Secret:
     def __init__(self, arn: Callable[[], str], clock: Clock, client: Callable[[], Any] | None = None) -> None:
         self._arn = arn
         self._clock = clock
-        self._client = once(client or client_factory("secretsmanager"))
+        self._client = once(client, "secretsmanager")
         self._value: tuple[int, str] | None = None
         self._lock = Lock()
 

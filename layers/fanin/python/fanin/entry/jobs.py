@@ -15,8 +15,8 @@ from fanin.app.targets.delivery import JobOutcome
 from fanin.app.targets.records import TargetJob
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, logger
-from fanin.entry.partial_batch import TARGETS, SqsRecord, partial_batch_response, pause
-from fanin.entry.unhandled import Postpone
+from fanin.entry.partial_batch import TARGETS, SqsRecord, partial_batch_response
+from fanin.entry.unhandled import Postpone, postpone_all
 from fanin.errors import GONE, FaninError
 from fanin.wire.patterns import REPLIES
 
@@ -134,12 +134,9 @@ def deliver_targets(
     Returns:
         The partial batch response: jobs to do again.
     """
-    again = [(one, pause(one, TARGETS)) for one in event["Records"] if not _done(one, deliver)]
-    try:
-        postpone(again)
-    except Exception:  # noqa: BLE001  the messages come again all the same
-        logger.exception("not postponed: messages come again after the timeout of their queue")
-    return partial_batch_response(message["messageId"] for message, _ in again)
+    again = [message for message in event["Records"] if not _done(message, deliver)]
+    postpone_all(again, TARGETS, postpone)
+    return partial_batch_response(message["messageId"] for message in again)
 
 
 def _done(message: SqsRecord, deliver: Callable[[TargetJob], JobOutcome]) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from fanin import names
+from fanin.adapters.backoff import Backoff
 from fanin.entry.invocation import INVOCATION
 from fanin.entry.observe import count, count_receipts, logger
 from fanin.entry.partial_batch import ACKS, SqsRecord, partial_batch_response, pause
@@ -57,17 +58,22 @@ def respond(
     aside = [*(message for message, _ in handled.poison), *kept]
     again |= {message["messageId"] for message in aside if not parked_now(message)}
     unparked = [mark for mark, _ in handled.refused if not parked_now(mark)]
-    for rest in (*(rest for rest, _ in handled.rests), *unparked):
-        message_id = rest["messageId"]
-        if message_id not in again and not _sent(later, rest, "not put back"):
+    for left in (*(left for left, _ in handled.rests), *unparked):
+        message_id = left["messageId"]
+        if message_id not in again and not _sent(later, left, "not put back"):
             again.add(message_id)
     overload = [one for one, error in handled.again if isinstance(error, Throttled | ServiceUnavailable)]
-    try:
-        postpone([(message, pause(message, ACKS)) for message in overload])
-    except Exception:  # noqa: BLE001
-        logger.exception("not postponed: messages come again after the timeout of their queue")
+    postpone_all(overload, ACKS, postpone)
     count(names.METRIC_POSTPONED, len(overload) + len(handled.rests))
     return partial_batch_response(sorted(again))
+
+
+def postpone_all(messages: Sequence[SqsRecord], pauses: Backoff, postpone: Postpone) -> None:
+    """Let messages come again after pauses that grow; if that fails, after the timeout of their queue."""
+    try:
+        postpone([(message, pause(message, pauses)) for message in messages])
+    except Exception:  # noqa: BLE001  the messages come again all the same
+        logger.exception("not postponed: messages come again after the timeout of their queue")
 
 
 def _sent(send: ParkMessage, message: SqsRecord, otherwise: str) -> bool:

@@ -1,9 +1,8 @@
 """Words, in a dict."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports import words as port
@@ -14,19 +13,7 @@ from fanin.errors import ServiceUnavailable, Throttled
 T = TypeVar("T")
 
 
-@dataclass
-class _Carried:
-    """What words below, or items, have given to a word.
-
-    Attributes:
-        below: how many items failed.
-        whole: how many tallies were whole.
-        sums: of the totals.
-    """
-
-    below: int = 0
-    whole: int = 0
-    sums: Sums = ()
+_NOTHING: Final[tuple[int, int, Sums]] = 0, 0, ()
 
 
 class MemoryWords(port.WordStore):
@@ -43,7 +30,7 @@ class MemoryWords(port.WordStore):
         self._accesses = accesses
         self._words: dict[port.WordKey, int] = {}
         self._failed: dict[port.WordKey, int] = {}
-        self._carried: dict[port.WordKey, _Carried] = {}
+        self._carried: dict[port.WordKey, tuple[int, int, Sums]] = {}  # failures, whole tallies, totals
         self._leases: dict[tuple[port.WordKey, int], int] = {}
 
     def claim(self, claims: Sequence[port.ItemClaim]) -> list[port.Claimed]:
@@ -95,15 +82,13 @@ class MemoryWords(port.WordStore):
 
     def _carry(self, key: port.WordKey, below: port.Tally) -> None:
         """Add the tally of a word, or what an item brings."""
-        carried = self._carried.setdefault(key, _Carried())
-        carried.below += below.failed
-        carried.sums = plus(carried.sums, below.sums)
-        carried.whole += below.whole
+        failed, whole, sums = self._carried.get(key, _NOTHING)
+        self._carried[key] = failed + below.failed, whole + below.whole, plus(sums, below.sums)
 
     def _tallied(self, key: port.WordKey) -> port.Tallied:
         word, failed = self._words.get(key, self._full), self._failed.get(key, 0)
-        carried = vars(self._carried.get(key, _Carried()))
-        return port.tallied(key, word, full=self._full, failed=failed, **carried)
+        below, whole, sums = self._carried.get(key, _NOTHING)
+        return port.tallied(key, word, full=self._full, failed=failed, below=below, whole=whole, sums=sums)
 
     def read(self, keys: Collection[port.WordKey]) -> dict[port.WordKey, int]:
         return self._read("words.read", self._words.get, keys)

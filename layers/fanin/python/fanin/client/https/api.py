@@ -236,7 +236,7 @@ class HttpsService:
                 "over HTTPS the API knows who calls, by signature or token; leave out the caller"
             )
         may_repeat = key is not None if route.repeat is Repeat.KEYED else route.repeat is not Repeat.NEVER
-        if key is None and IDEMPOTENCY_HEADER in route.headers and route.repeat is not Repeat.KEYED:
+        if key is None and route.keyed and route.repeat is not Repeat.KEYED:
             key = uuid.uuid4().hex  # takes effect once, however often it is sent
         headers = {}
         if key is not None:

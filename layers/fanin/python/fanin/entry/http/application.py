@@ -123,13 +123,14 @@ def application(
     def not_found(_: Exception) -> Response[str]:
         path, method = app.current_event.path, app.current_event.http_method
         allowed = _allowed(routes, path)
+        allow: problems.Headers = {"Allow": ", ".join(allowed)}
         if allowed and method == "OPTIONS":
-            return Response(204, body="", headers={"Allow": ", ".join(allowed)})
+            return Response(204, body="", headers=allow)
         if method in allowed:  # Powertools matches fewer characters
             return refused(InvalidRequest("the path has a character that ids and names cannot have"))
         if allowed:
-            detail = f"method not allowed; this path accepts {', '.join(allowed)}"
-            return problems.problem(405, "method-not-allowed", detail, request_id(), allow=", ".join(allowed))
+            detail = f"method not allowed; this path accepts {allow['Allow']}"
+            return problems.problem(405, "method-not-allowed", detail, request_id(), allow)
         detail = "there is no such path; see /openapi.json for all paths"
         return problems.problem(404, "no-such-path", detail, request_id())
 
@@ -203,7 +204,7 @@ def _add(
 def _answer(route: HttpRoute, request: HttpRequest, value: Any) -> Response[str]:
     if route.answer is None:
         return Response(route.status, body="")
-    headers: dict[str, str | list[str]] = {}
+    headers = problems.Headers()
     if route.location is not None:
         headers["Location"] = route.location(request, value)
     if request.key is not None and replayed.get():

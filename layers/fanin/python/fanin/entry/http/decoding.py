@@ -3,17 +3,18 @@
 import base64
 import re
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
+from fanin import names
 from fanin.domain import limits
 from fanin.entry.http.callers import principal_of
 from fanin.entry.http.route import HttpRequest, HttpRoute
 from fanin.entry.http.validation import HEADERS, QUERY, Check, checked, compiled
 from fanin.errors import InvalidRequest, RequestTooLarge, UnsupportedMediaType
-from fanin.wire.json_types import JsonType, Schema
+from fanin.wire.json_types import IDEMPOTENCY_KEY, JsonType
 from fanin.wire.shapes import object_schema
 
 _JSON_TYPE: Final = (
@@ -77,13 +78,12 @@ class Decoder:
         query = {name: _typed(kinds.get(name), value) for name, value in asked}
         self._check_query(query)
         sent = {name.lower(): value for name, value in event.headers.items()}
-        headers = {name: sent[name.lower()] for name in route.headers if name.lower() in sent}
         if route.body:
             check_is_json(sent.get("content-type", ""), sent.get("content-encoding", ""))
         return HttpRequest(
             path,
             {name: kinds[name].decode(value) for name, value in query.items()},
-            self._check_headers(headers),
+            _key(sent) if route.keyed else None,
             checked(route.body, _body(event, route.most_bytes)) if route.body else {},
             route.body,
             principal_of(event),
@@ -91,15 +91,21 @@ class Decoder:
 
     @cached_property
     def _check_query(self) -> Check:
-        return compiled(_parameters(self._route.required, self._route.optional), QUERY)
-
-    @cached_property
-    def _check_headers(self) -> Check:
-        return compiled(_parameters({}, self._route.headers), HEADERS)
+        required = self._route.required
+        return compiled(object_schema({**required, **self._route.optional}, required), QUERY)
 
 
-def _parameters(required: Mapping[str, JsonType[Any]], optional: Mapping[str, JsonType[Any]]) -> Schema:
-    return object_schema({**required, **optional}, required)
+@cache
+def _check_headers() -> Check:
+    return compiled(object_schema({names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY}, ()), HEADERS)
+
+
+def _key(sent: Mapping[str, str]) -> str | None:
+    """The idempotency key among headers, whose names are in lower case."""
+    if (header := sent.get(names.IDEMPOTENCY_HEADER.lower())) is None:
+        return None
+    _check_headers()({names.IDEMPOTENCY_HEADER: header})
+    return IDEMPOTENCY_KEY.decode(header)
 
 
 def _typed(kind: JsonType[Any] | None, text: str) -> Any:

@@ -12,7 +12,7 @@ from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.schemas import Schemas, explained
 from fanin.errors import STATUS
-from fanin.wire.json_types import BATCH_ID, TEXT, JsonType, Schema
+from fanin.wire.json_types import BATCH_ID, IDEMPOTENCY_KEY, TEXT, JsonType, Schema
 from fanin.wire.problems import PROBLEM
 
 _ALWAYS: Final = (400, 401, 403, 429, 500, 503)
@@ -107,7 +107,7 @@ def _parameters(route: HttpRoute) -> list[dict[str, Any]]:
             ("path", True, path),
             ("query", True, route.required),
             ("query", False, route.optional),
-            ("header", False, {**route.headers, names.CORRELATION_HEADER: _CORRELATION_ID}),
+            ("header", False, {**(_KEY if route.keyed else {}), names.CORRELATION_HEADER: _CORRELATION_ID}),
         )
         for name, kind in kinds.items()
     ]
@@ -124,7 +124,7 @@ def _success(route: HttpRoute, schemas: Schemas) -> Mapping[str, Any]:
     headers = dict(_CORRELATION)
     if route.location is not None:
         headers["Location"] = _LOCATION
-    if route.status == HTTPStatus.CREATED and names.IDEMPOTENCY_HEADER in route.headers:
+    if route.status == HTTPStatus.CREATED and route.keyed:
         headers[names.REPLAYED_HEADER] = _REPLAYED
     answer: dict[str, Any] = {"description": HTTPStatus(route.status).phrase, "headers": headers}
     if route.answer:
@@ -149,6 +149,7 @@ _CORRELATION: Final = {names.CORRELATION_HEADER: _header("as sent, else the requ
 _CORRELATION_ID: Final[JsonType[str]] = TEXT.with_keywords(
     description="goes to the logs, if it is at most 128 visible ASCII characters; else it is ignored"
 )
+_KEY: Final = {names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY}
 
 
 def _tag(path: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from aws_lambda_powertools.event_handler import Response
 
@@ -10,6 +10,7 @@ from fanin import names
 from fanin.errors import STATUS, FaninError, ItemHasChild
 from fanin.wire.json_types import Json
 
+Headers: TypeAlias = dict[str, str | list[str]]
 _RETRY_AFTER: Final = 1  # seconds, for retryable errors without a retry_after
 
 
@@ -20,23 +21,22 @@ def of(error: FaninError, request_id: str) -> Response[str]:
         error: an error whose class is in ``STATUS``.
         request_id: of API Gateway; finds the request in the logs.
     """
+    status, more, headers = STATUS[type(error)], dict[str, Any](), Headers()
+    if isinstance(error, ItemHasChild):
+        more["child"] = error.child
     retry_after = error.retry_after
     if retry_after is None and error.retryable:
         retry_after = _RETRY_AFTER
-    more = {"child": error.child} if isinstance(error, ItemHasChild) else None
-    status = STATUS[type(error)]
-    return problem(status, error.code, str(error), request_id, retry_after=retry_after, more=more)
+    if retry_after is not None:
+        more["retry_after"] = retry_after
+        headers["Retry-After"] = str(retry_after)
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        headers["RateLimit"] = _exhausted(error.code, retry_after)
+    return problem(status, error.code, str(error), request_id, headers, **more)
 
 
 def problem(
-    status: int,
-    code: str,
-    detail: str,
-    request_id: str,
-    *,
-    retry_after: int | None = None,
-    allow: str | None = None,
-    more: Json | None = None,
+    status: int, code: str, detail: str, request_id: str, headers: Headers | None = None, **more: Json
 ) -> Response[str]:
     """Make a problem.
 
@@ -45,26 +45,17 @@ def problem(
         code: stable name of the problem.
         detail: what was expected, what came, what to do.
         request_id: of API Gateway.
-        retry_after: seconds to wait before the same request may succeed.
-        allow: the methods that the path accepts.
-        more: further members.
+        headers: of the answer.
+        **more: further members.
     """
-    body: dict[str, Any] = {
+    body = {
         "type": names.PROBLEM_ROOT + code,
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "request_id": request_id,
-        **(more or {}),
+        **more,
     }
-    headers: dict[str, str | list[str]] = {}
-    if retry_after is not None:
-        body["retry_after"] = retry_after
-        headers["Retry-After"] = str(retry_after)
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        headers["RateLimit"] = _exhausted(code, retry_after)
-    if allow is not None:
-        headers["Allow"] = allow
     return Response(status, "application/problem+json", json.dumps(body), headers=headers)
 
 

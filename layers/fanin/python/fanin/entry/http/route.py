@@ -14,7 +14,7 @@ from fanin.domain import limits
 from fanin.domain.access import AccessGroup, Principal
 from fanin.domain.ids import parse_batch_id
 from fanin.errors import GONE, FaninError
-from fanin.wire.json_types import IDEMPOTENCY_KEY, Json, JsonType, text, whole
+from fanin.wire.json_types import Json, JsonType, text, whole
 from fanin.wire.shapes import Shape
 
 if TYPE_CHECKING:  # the record of an action is imported with the first of them, and the library has no events
@@ -33,7 +33,7 @@ class HttpRequest(NamedTuple):
     Attributes:
         path: parameters of the path, as text.
         query: parameters of the query that were given, as values of the types that the route names.
-        headers: those that the route names and the request has.
+        key: the caller's idempotency key, if the route reads it and the request has one.
         body: JSON of the route's shape; None if it takes no body.
         shape: of the body; None if the route takes none.
         caller: who sends it; None if nobody has checked that.
@@ -41,7 +41,7 @@ class HttpRequest(NamedTuple):
 
     path: Mapping[str, str]
     query: Mapping[str, Any]
-    headers: Mapping[str, str]
+    key: str | None
     body: Json
     shape: Shape[Any] | None
     caller: Principal | None = None
@@ -64,12 +64,6 @@ class HttpRequest(NamedTuple):
             InvalidRequest: it is not a batch id.
         """
         return parse_batch_id(self.path["batch_id"])
-
-    @property
-    def key(self) -> str | None:
-        """The caller's idempotency key."""
-        header = self.headers.get(names.IDEMPOTENCY_HEADER)
-        return None if header is None else IDEMPOTENCY_KEY.decode(header)
 
 
 class LoggedAction(NamedTuple):
@@ -116,7 +110,7 @@ class HttpRoute(NamedTuple):
         named: types of the path's parameters that are not batch ids; the use case checks all of them.
         required: query parameters that must be given.
         optional: query parameters that may be given.
-        headers: headers that the route reads.
+        keyed: whether it reads an idempotency key.
         errors: what it can raise besides the errors of every route, and of every route of a batch.
         most_bytes: of the body.
         action: of what operators call, so that each call is logged with its caller. What producers, consumers
@@ -138,7 +132,7 @@ class HttpRoute(NamedTuple):
     named: Mapping[str, JsonType[Any]] = {}
     required: Mapping[str, JsonType[Any]] = {}
     optional: Mapping[str, JsonType[Any]] = {}
-    headers: Mapping[str, JsonType[Any]] = {}
+    keyed: bool = False
     errors: tuple[type[FaninError], ...] = ()
     most_bytes: int = MAX_BODY
     action: LoggedAction | None = None
@@ -177,7 +171,6 @@ operates = partial(HttpRoute, group=AccessGroup.OPERATE)
 
 
 CURSOR: Final = text(least=1).with_keywords(description="of the page before; without one, the first page")
-KEY: Final = {names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY}
 
 
 def batch_made(_: HttpRequest, made: Any) -> str:

@@ -138,8 +138,8 @@ def each(handle: Callable[[QueueRecord], object]) -> LambdaHandler:
     return handler
 
 
-class InMemoryLambda:
-    """Lists event source mappings like boto3's client of Lambda; all of them are enabled."""
+class Consumers:
+    """Answers like boto3's clients of Lambda and CloudWatch: all consumers are enabled, none has trouble."""
 
     def __init__(self) -> None:
         self._mappings: list[tuple[str, str]] = []
@@ -163,10 +163,6 @@ class InMemoryLambda:
                 if name == queue
             ]
         }
-
-
-class InMemoryMetrics:
-    """Answers like boto3's client of CloudWatch: nothing was throttled, and no invocation failed."""
 
     def get_metric_data(self, **_query: Any) -> dict[str, Any]:
         """Figures of metrics, all without values."""

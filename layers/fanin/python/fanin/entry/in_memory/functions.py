@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fanin.app.diagnosis.last_attempts import last_attempts
-from fanin.app.directory.registrar import Registrar
 from fanin.app.directory.service import TOPICS
 from fanin.app.failures import forget
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
-from fanin.app.ports.words import WordKey
 from fanin.app.redrives.records import WORK_MS
 from fanin.app.services import Services
 from fanin.app.targets.delivery import JobOutcome, deliver
@@ -64,28 +62,12 @@ class Functions:
         elif old and new.expires_at < old.expires_at:
             forget(self.ports, new)
 
-    def settler(self, finished: WordKey) -> None:
-        """Settle a finished word again."""
-        self.services.ledger.heal([finished])
-
     def directory(self, change: tuple[str, Record | None, Record | None]) -> None:
         """Do what follows from a change of the directory."""
         namespace, old, new = change
         self.registered = self.registered or namespace == TOPICS
         if record := new or old:
             self.services.follow_directory(namespace, record.name, old, new)
-
-    def timer(self, batch_id: int) -> None:
-        """Meet the deadline of a batch."""
-        self.services.ledger.meet_deadline(batch_id)
-
-    def reaper(self) -> None:
-        """Settle or end the batches that are due."""
-        self.services.ledger.reap()
-
-    def registrar(self) -> None:
-        """Drop registrations whose lease is over or whose queue is gone."""
-        Registrar(self.ports).sweep()
 
     def acks(self, event: QueueRecord, _context: object) -> dict[str, Any]:
         """Mark what messages of the ack queue name; refused marks go to the dead-letter queue at once."""

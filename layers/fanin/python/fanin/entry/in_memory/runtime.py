@@ -14,25 +14,19 @@ from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
 from fanin.adapters.queues import SqsQueues
 from fanin.app.api import Fanin
+from fanin.app.directory.registrar import Registrar
 from fanin.app.ports import Ports
 from fanin.app.ports.system import Random
 from fanin.app.services import Services
 from fanin.domain.targets import EVERY_HOST
 from fanin.entry.in_memory.clock import PassingClock, ServiceClock
 from fanin.entry.in_memory.dispatcher import Dispatcher
-from fanin.entry.in_memory.event_source import (
-    EventSource,
-    InMemoryLambda,
-    InMemoryMetrics,
-    LambdaHandler,
-    each,
-)
+from fanin.entry.in_memory.event_source import Consumers, EventSource, LambdaHandler, each
 from fanin.entry.in_memory.functions import Functions
 from fanin.entry.in_memory.sources import TRIES, Alarms, Bus, Dead, Feed, Rate
 from fanin.names import ACK_TRIES, TARGET_TRIES
 
 if TYPE_CHECKING:
-    from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sqs import SQSClient
 
 RATE_MS: Final = 300_000
@@ -70,7 +64,7 @@ class Runtime:
         self.memory = Memory(clock=clock, random=random, on_call=self._tell)
         self.queues = QueueStore(clock, random)
         self.dead: list[Dead] = []
-        self._mappings = InMemoryLambda()
+        self._consumers = Consumers()
         self._dispatcher = Dispatcher(clock)
         self.clock = ServiceClock(clock, self._dispatcher.wait)
         self.sqs = cast("SQSClient", self._dispatcher.after_each_call(self._client()))
@@ -113,7 +107,7 @@ class Runtime:
     def consume(self, url: str, handler: LambdaHandler, *, most: int = 10) -> None:
         """Hand the messages of a queue to a function from now on."""
         self._dispatcher.add(EventSource(self.queues, url, handler, most=most))
-        self._mappings.add(url, handler)
+        self._consumers.add(url, handler)
 
     def settle(self) -> None:
         """Do everything that is due."""
@@ -154,7 +148,7 @@ class Runtime:
 
     def _ports(self, urls: Mapping[str, str], buffers_dead: str) -> Ports:
         # Not the callers' client: a send by a use case must not run functions before the use case returns.
-        own, lambdas = cast("SQSClient", self._client()), cast("LambdaClient", self._mappings)
+        own, consumers = cast("SQSClient", self._client()), cast("Any", self._consumers)
         ports, backoff = self.memory.ports(), Backoff(sleep=self._dispatcher.wait)
 
         def queue(name: str) -> SqsQueue:
@@ -165,7 +159,7 @@ class Runtime:
             channels=SqsChannels(lambda: own, threads=1, backoff=backoff),
             queues=SqsQueues(lambda: _BUFFERS, lambda: own, dead_letters=lambda: buffers_dead),
             inspection=AwsQueueInspection(
-                ports.clock, lambda: own, lambda: lambdas, InMemoryMetrics, threads=1
+                ports.clock, lambda: own, lambda: consumers, lambda: consumers, threads=1
             ),
             jobs=queue("jobs"),
             redrives=queue("redrives"),
@@ -175,19 +169,20 @@ class Runtime:
 
     def _add_streams(self, functions: Functions, clock: PassingClock) -> None:
         memory, dead, again = self.memory, self.dead, partial(functions.notifier, again=True)
+        ledger = functions.services.ledger
 
         def registered() -> int | None:
             return clock.now() if functions.registered else None
 
         self._dispatcher.add(
             Feed("notifier", memory.batches.changes, functions.notifier, clock, dead, again),
-            Feed("settler", memory.words.finished, functions.settler, clock, dead),
+            Feed("settler", memory.words.finished, lambda word: ledger.heal([word]), clock, dead),
             Feed("directory", memory.directory.changes, functions.directory, clock, dead),
             Feed("bus", memory.events.published, self.bus.pass_on, clock, dead),
             Feed("rules", self.bus.calls, lambda call: call(), clock, dead),
-            Alarms(memory.timers, functions.timer, clock, dead),
-            Rate("reaper", RATE_MS, functions.reaper, clock, memory.batches.next_due),
-            Rate("registrar", RATE_MS, functions.registrar, clock, registered),
+            Alarms(memory.timers, ledger.meet_deadline, clock, dead),
+            Rate("reaper", RATE_MS, ledger.reap, clock, memory.batches.next_due),
+            Rate("registrar", RATE_MS, lambda: Registrar(functions.ports).sweep(), clock, registered),
         )
 
     def _for_callers(self, services: Services) -> Services:

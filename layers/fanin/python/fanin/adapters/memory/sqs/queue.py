@@ -302,10 +302,8 @@ class QueueStore:
                 raise InvalidAttribute(f"{name} must be between {least} and {most}, not {value}")
         policy = json.loads(attributes.get(_REDRIVE) or "{}")
         if policy:
-            dead_letters, receives = (
-                self.by_arn(policy["deadLetterTargetArn"]),
-                int(policy["maxReceiveCount"]),
-            )
+            dead_letters = self.by_arn(policy["deadLetterTargetArn"])
+            receives = int(policy["maxReceiveCount"])
             if not 1 <= receives <= _MOST_RECEIVES:
                 raise ValueError(f"maxReceiveCount must be between 1 and {_MOST_RECEIVES}")
             queue.dead_letters, queue.max_receives = dead_letters, receives

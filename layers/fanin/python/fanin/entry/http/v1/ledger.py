@@ -2,14 +2,13 @@
 
 from typing import Final
 
-from fanin import names
+from fanin import errors, names
 from fanin.app.api import Ledger
 from fanin.domain.access import AccessGroup
 from fanin.entry.http import results
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import (
     CURSOR,
-    KEY,
     MAX_MARKS_BODY,
     HttpRoute,
     LoggedAction,
@@ -20,19 +19,6 @@ from fanin.entry.http.route import (
     produces,
     reads,
 )
-from fanin.errors import (
-    GONE,
-    BatchClosed,
-    ChannelRefused,
-    FailureNotFound,
-    IdempotencyKeyReused,
-    ItemDone,
-    ItemHasChild,
-    KeyNotFound,
-    LimitReached,
-    MaxItemsReached,
-    OutcomeUnknown,
-)
 from fanin.wire import batches, items, marks
 from fanin.wire.batches import TARGET_REPORTS
 from fanin.wire.json_types import BATCH_ID, BOOLEAN, NATURAL, TIME
@@ -40,16 +26,18 @@ from fanin.wire.redrives import SELECTION
 
 _ROOT: Final = f"{names.API_ROOT}/batches"
 _BATCH: Final = _ROOT + "/{batch_id}"
+_NOT_ADDED: Final = (errors.BatchClosed, errors.ItemDone, errors.MaxItemsReached, errors.LimitReached)
 
 
 # fmt: off
 ROUTES: Final = (
     produces(
         "POST", _ROOT, "openBatch", Call(Ledger.open, "request"), batches.BATCH, 201, body=batches.OPEN_BATCH,
-        headers=KEY, errors=(*GONE, ChannelRefused, IdempotencyKeyReused, ItemHasChild), location=batch_made,
+        keyed=True, location=batch_made,
+        errors=(*errors.GONE, errors.ChannelRefused, errors.IdempotencyKeyReused, errors.ItemHasChild),
     ),
     reads(
-        _ROOT, "listBatches", Call(Ledger.list), batches.BATCHES, errors=GONE,
+        _ROOT, "listBatches", Call(Ledger.list), batches.BATCHES, errors=errors.GONE,
         optional={"state": batches.STATE, "user_key": batches.USER_KEY, "parent": BATCH_ID, **paged()},
     ),
     reads(f"{names.API_ROOT}/counts", "countBatches", Call(Ledger.counts), batches.BATCH_COUNTS),
@@ -72,17 +60,17 @@ ROUTES: Final = (
     ),
     produces(
         "POST", f"{_BATCH}/items", "addItems", Call(Ledger.add, "count", "item"), batches.GROUP, 201,
-        body=batches.ADD_ITEMS, headers=KEY,
-        errors=(BatchClosed, ItemDone, MaxItemsReached, LimitReached, IdempotencyKeyReused, OutcomeUnknown),
+        body=batches.ADD_ITEMS, keyed=True,
+        errors=(*_NOT_ADDED, errors.IdempotencyKeyReused, errors.OutcomeUnknown),
         location=batch_made,
     ),
     produces(
         "POST", f"{_BATCH}/keys", "addKeys", Call(Ledger.add_keys, "keys", "item"), batches.KEYED_ITEMS,
-        body=batches.ADD_KEYS, errors=(BatchClosed, ItemDone, MaxItemsReached, LimitReached),
+        body=batches.ADD_KEYS, errors=_NOT_ADDED,
     ),
     reads(
         f"{_BATCH}/keys", "findKey", Call(Ledger.find_key), batches.KEYED_ITEM,
-        required={"key_of_item": batches.KEY_OF_ITEM}, errors=(KeyNotFound,),
+        required={"key_of_item": batches.KEY_OF_ITEM}, errors=(errors.KeyNotFound,),
     ),
     produces(
         "POST", f"{_BATCH}/close", "closeBatch", Call(Ledger.close), batches.BATCH,
@@ -109,7 +97,7 @@ ROUTES: Final = (
     reads(f"{_BATCH}/failures", "listFailures", Call(Ledger.failures), items.FAILED_ITEMS, optional=paged()),
     reads(
         f"{_BATCH}/failures/{{ordinal}}", "getFailure", Call(Ledger.failure), items.FAILED_MESSAGE,
-        named={"ordinal": NATURAL}, errors=(FailureNotFound,),
+        named={"ordinal": NATURAL}, errors=(errors.FailureNotFound,),
     ),
     reads(f"{_BATCH}/errors", "listErrors", Call(Ledger.errors), items.ERRORS, optional={"cursor": CURSOR}),
     reads(f"{_BATCH}/targets", "listTargets", Call(Ledger.targets), TARGET_REPORTS),

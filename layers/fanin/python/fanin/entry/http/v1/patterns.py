@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from fanin import names
+from fanin import errors, names
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing, Scatters
 from fanin.domain import limits
 from fanin.domain.access import AccessGroup
@@ -11,7 +11,6 @@ from fanin.domain.buffer import Work
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_buffer, of_deletion
 from fanin.entry.http.route import (
-    KEY,
     HttpRequest,
     HttpRoute,
     LoggedAction,
@@ -20,17 +19,6 @@ from fanin.entry.http.route import (
     paged,
     produces,
     reads,
-)
-from fanin.errors import (
-    GONE,
-    BatchGone,
-    BufferNotFound,
-    ChannelRefused,
-    CorrelationIdAlive,
-    IdempotencyKeyReused,
-    LimitReached,
-    NotRegistered,
-    RouteNotFound,
 )
 from fanin.wire import patterns as wire
 from fanin.wire.json_types import TEXT
@@ -42,7 +30,8 @@ _FRAMES: Final = f"{names.API_ROOT}/frames"
 _BUFFERS: Final = f"{names.API_ROOT}/buffers"
 _BUFFER: Final = _BUFFERS + "/{name}"
 _BUFFER_NAME: Final = {"name": TEXT.with_keywords(pattern=f"^{limits.BUFFER_NAME}$")}
-_OF_BUFFER: Final = (BufferNotFound, ChannelRefused)
+_OF_BUFFER: Final = (errors.BufferNotFound, errors.ChannelRefused)
+_NOT_STARTED: Final = (errors.ChannelRefused, errors.IdempotencyKeyReused)
 _TOPIC: Final = f"{names.API_ROOT}/directory/{{topic}}"
 _TOPIC_NAME: Final = {"topic": wire.NAME}
 _REGISTRATION: Final = _TOPIC + "/{name}"
@@ -66,7 +55,8 @@ def _take(fanin: Fanin, request: HttpRequest) -> Sequence[Work]:
 ROUTES: Final = (
     HttpRoute(
         "PUT", _BUFFER, "defineBuffer", Call(Buffers.define, "limit", "queue"), wire.BUFFER,
-        body=wire.DEFINE_BUFFER, named=_BUFFER_NAME, errors=(ChannelRefused,), action=LoggedAction(of_buffer),
+        body=wire.DEFINE_BUFFER, named=_BUFFER_NAME, errors=(errors.ChannelRefused,),
+        action=LoggedAction(of_buffer),
     ),
     reads(_BUFFER, "getBuffer", Call(Buffers.status), wire.LEVEL, named=_BUFFER_NAME, errors=_OF_BUFFER),
     HttpRoute(
@@ -76,8 +66,8 @@ ROUTES: Final = (
     reads(_BUFFERS, "listBuffers", Call(Buffers.list), wire.BUFFERS, optional=paged()),
     produces(
         "POST", f"{_BUFFER}/put", "putWork", Call(Buffers.put, "payloads"), wire.ACCEPTED, 201,
-        body=wire.PUT_WORK, headers=KEY, named=_BUFFER_NAME,
-        errors=(*_OF_BUFFER, LimitReached, IdempotencyKeyReused),
+        body=wire.PUT_WORK, keyed=True, named=_BUFFER_NAME,
+        errors=(*_OF_BUFFER, errors.LimitReached, errors.IdempotencyKeyReused),
         location=lambda request, _: f"{_BUFFERS}/{request.path['name']}", repeat=Repeat.KEYED,
     ),
     consumes(
@@ -90,11 +80,11 @@ ROUTES: Final = (
     ),
     consumes(
         "PUT", _REGISTRATION, "register", Call(Directory.register, "request"), wire.REGISTRATION,
-        body=wire.REGISTER, named=_REGISTRATION_NAMES, errors=(ChannelRefused,),
+        body=wire.REGISTER, named=_REGISTRATION_NAMES, errors=(errors.ChannelRefused,),
     ),
     reads(
         _REGISTRATION, "getRegistration", Call(Directory.get), wire.REGISTRATION, named=_REGISTRATION_NAMES,
-        errors=(NotRegistered,),
+        errors=(errors.NotRegistered,),
     ),
     consumes(
         "DELETE", _REGISTRATION, "deregister", Call(Directory.deregister), wire.DELETED,
@@ -106,9 +96,11 @@ ROUTES: Final = (
     ),
     HttpRoute(
         "PUT", _ROUTE, "putRoute", Call(Routing.put, "request"), wire.ROUTE, body=wire.PUT_ROUTE,
-        named={"name": wire.ROUTE_NAME}, errors=(LimitReached,), action=LoggedAction(),
+        named={"name": wire.ROUTE_NAME}, errors=(errors.LimitReached,), action=LoggedAction(),
     ),
-    reads(_ROUTE, "getRoute", Call(Routing.get), wire.ROUTE, named=_ROUTE_NAME, errors=(RouteNotFound,)),
+    reads(
+        _ROUTE, "getRoute", Call(Routing.get), wire.ROUTE, named=_ROUTE_NAME, errors=(errors.RouteNotFound,),
+    ),
     HttpRoute(
         "DELETE", _ROUTE, "deleteRoute", Call(Routing.delete), wire.DELETED, named=_ROUTE_NAME,
         action=LoggedAction(of_deletion),
@@ -120,7 +112,7 @@ ROUTES: Final = (
     ),
     produces(
         "POST", _FRAMES, "openFrame", Call(Frames.open, "request"), wire.FRAME, 201, body=wire.OPEN_FRAME,
-        headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
+        keyed=True, errors=_NOT_STARTED,
         location=lambda _, frame: f"{_FRAMES}/{frame.frame_id}",
     ),
     reads(
@@ -129,12 +121,12 @@ ROUTES: Final = (
     ),
     consumes(
         "POST", f"{names.API_ROOT}/claims", "claimEnvelopes", Call(Frames.claim, "tickets", "lease"),
-        wire.CLAIMS, body=wire.CLAIM_ENVELOPES, errors=GONE,
+        wire.CLAIMS, body=wire.CLAIM_ENVELOPES, errors=errors.GONE,
     ),
     produces(
         "POST", _SCATTERS, "startScatter", Call(Scatters.start, "scatter"), wire.SCATTERED, 201,
-        body=wire.SCATTER, headers=KEY,
-        errors=(BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered),
+        body=wire.SCATTER, keyed=True,
+        errors=(*_NOT_STARTED, errors.BatchGone, errors.CorrelationIdAlive, errors.NotRegistered),
         location=lambda _, scattered: f"{_SCATTERS}/{scattered.batch.batch_id}",
     ),
     reads(_SCATTER, "getScatter", Call(Scatters.status), wire.SCATTERED),
@@ -149,11 +141,11 @@ ROUTES: Final = (
     ),
     consumes(
         "POST", f"{names.API_ROOT}/replies", "reply", Call(Scatters.reply, "replies"), wire.REPLY_RECEIPTS,
-        body=wire.REPLIES, errors=GONE,
+        body=wire.REPLIES, errors=errors.GONE,
     ),
     consumes(
         "POST", f"{names.API_ROOT}/claim-checks", "claimPayload", Call(Scatters.claim, "request"),
-        wire.CLAIM_CHECK, 201, body=wire.CLAIM_CHECK_REQUEST, errors=GONE,
+        wire.CLAIM_CHECK, 201, body=wire.CLAIM_CHECK_REQUEST, errors=errors.GONE,
     ),
 )
 # fmt: on
