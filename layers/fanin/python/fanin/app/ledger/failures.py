@@ -82,9 +82,8 @@ class Leaving(Reading):
                 f"item {ordinal} of batch {batch_id} has not failed; `fanin failures` lists those that have"
             )
         (failure,) = self._shown(batch, confirmed)
-        return reports.FailedMessage(
-            failure, load_messages(self.ports, batch_id, list(confirmed)).get(ordinal)
-        )
+        messages = load_messages(self.ports, batch_id, list(confirmed))
+        return reports.FailedMessage(failure, messages.get(ordinal))
 
     def errors(self, batch_id: int, *, cursor: str | None = None) -> reports.Errors:
         batch = self._known.current(batch_id)

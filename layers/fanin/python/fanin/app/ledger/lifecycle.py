@@ -112,9 +112,7 @@ class Lifecycle(Watching):
         each = 2 + (_LOOKED if state is State.CLOSED else 0)
         limit = max(1, min(limits.MAX_PAGE, self.rows // each))
         page = self.ports.batches.page(state, cursor=cursor, limit=limit)
-        idle = [
-            batch for batch in page.batches if batch.active_until(now) <= idle_since and not batch.gone(now)
-        ]
+        idle = [one for one in page.batches if one.active_until(now) <= idle_since and not one.gone(now)]
         taken = [batch for batch in idle if self._expire(batch, now)]
         return Expired(len(taken), sum(batch.items for batch in taken), page.cursor)
 
@@ -138,10 +136,7 @@ class Lifecycle(Watching):
         batch, certain = self.inspect(batch, budget=_LOOKED)
         if batch.state.terminal or not certain:
             return False
-        _, moved = self.ports.batches.end(
-            batch.batch_id, State.ORPHANED, now=now, sources=(batch.state,), touched_at=batch.touched_at
-        )
-        return moved
+        return self._end_idle(batch, State.ORPHANED, now)
 
     def _there(self, batch_id: int, row: Batch | None) -> Batch:
         if row is None:

@@ -191,9 +191,8 @@ class Marking(Watching):
                 if verdicts.settles(earlier):
                     done.append(place)
                 else:
-                    verdicts.left[place] = Throttled(
-                        "an earlier mark of the item is not settled; repeat this one"
-                    )
+                    again = Throttled("an earlier mark of the item is not settled; repeat this one")
+                    verdicts.left[place] = again
             if not (first or ranged or done or plan.held):
                 continue
             batch_id = plan.batch.batch_id
@@ -292,10 +291,8 @@ def _failing(plan: Plan, verdicts: Verdicts) -> Failing:
         if not isinstance(one, Failure):
             continue
         totals, given_up = tuple(sorted(one.totals.items())), isinstance(one, GivenUp)
-        row = FailureRow(
-            ordinal, one.item, one.reason, one.attempts, source=one.source, totals=totals, given_up=given_up
-        )
-        notes.append(row)
+        said = ordinal, one.item, one.reason, one.attempts
+        notes.append(FailureRow(*said, source=one.source, totals=totals, given_up=given_up))
         if one.message is not None:
             messages[ordinal] = pack(one.message)
     return Failing(plan.batch, notes, messages)
