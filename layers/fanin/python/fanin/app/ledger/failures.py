@@ -214,18 +214,9 @@ class Leaving(Reading):
 def _failed_item(
     note: FailureRow, redriven: Redriven | None = None, *, held: bool = False, key: str = ""
 ) -> reports.FailedItem:
-    return reports.FailedItem(
-        note.ordinal,
-        note.item,
-        note.reason,
-        note.failed_at,
-        attempts=note.attempts,
-        source=note.source,
-        kept=bool(note.kept),
-        redriven=redriven and redriven.redrive.removeprefix(REDRIVE),
-        held=held,
-        key=key,
-    )
+    what = note.ordinal, note.item, note.reason, note.failed_at, note.attempts, note.source, bool(note.kept)
+    name = redriven and redriven.redrive.removeprefix(REDRIVE)
+    return reports.FailedItem(*what, redriven=name, held=held, key=key)
 
 
 def _group(item: reports.FailedItem) -> reports.ErrorGroup:

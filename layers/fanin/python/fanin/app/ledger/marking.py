@@ -203,14 +203,8 @@ class Marking(Watching):
                 if not any(place in verdicts.left for place in plan.share.places):
                     verdicts.fail(filter(verdicts.settles, plan.share.places), busy)
                     continue  # the repeat records the activity
-            verdicts.receipts[batch_id] = replace(
-                receipt_of(row),
-                first=first,
-                failed=failed,
-                duplicates=verdicts.ids(sorted(done)),
-                ranged=ranged,
-                held=len(plan.held),
-            )
+            receipt = replace(receipt_of(row), duplicates=verdicts.ids(sorted(done)), held=len(plan.held))
+            verdicts.receipts[batch_id] = replace(receipt, first=first, failed=failed, ranged=ranged)
 
     def _judge_items(
         self, plan: Plan, outcomes: Mapping[WordKey, Outcome], done: list[int], verdicts: Verdicts
