@@ -49,15 +49,14 @@ class Lifecycle(Watching):
             raise InvalidRequest(
                 "nothing changes; give a deadline, tolerated_failures, stall_after, or milestones"
             )
-        if batch.kind is not Kind.BATCH:
-            raise InvalidRequest(
-                f"limits are changed of plain batches, and {batch_id} carries a {batch.kind}"
-            )
-        check_limits(change, batch.kind, batch.mode, now=now, until=(batch.expires_at - RETENTION) * 1000)
+        kind, mode = batch.kind, batch.mode
+        if kind is not Kind.BATCH:
+            raise InvalidRequest(f"limits are changed of plain batches, and {batch_id} carries a {kind}")
+        check_limits(change, kind, mode, now=now, until=(batch.expires_at - RETENTION) * 1000)
         if change.deadline is not None:
             self.ports.timers.check()
         if change.milestones is not None:
-            change = replace(change, milestones=checked_milestones(change.milestones, batch.kind, batch.mode))
+            change = replace(change, milestones=checked_milestones(change.milestones, kind, mode))
         failing = None if change.tolerated_failures is None else self._failures(batch)[0]
         given: dict[str, Any] = dict(change.given)
         due_at = replace(batch, **given).look_at(now)
