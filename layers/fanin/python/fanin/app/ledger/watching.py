@@ -26,7 +26,6 @@ from fanin.domain.batch import LIVE, WHOLE, Batch, Cause, State, Trouble
 from fanin.domain.failures import Tolerance
 from fanin.domain.latest import Latest
 from fanin.domain.marks import Receipt
-from fanin.domain.tree import positions
 from fanin.errors import GONE, ServiceUnavailable, Throttled
 
 BUDGET: Final = 10_000
@@ -181,8 +180,7 @@ class Watching(Reading):
         notes: dict[int, FailureRow] = {}
         for level, number, word, _ in walk:
             if level == 0:
-                bits = positions(word & ~self.ports.tree.residue(0, number, batch.items))
-                found = [number * self.ports.tree.width + bit for bit in bits]
+                found = list(self._tree.children(0, number, word, batch.items))
                 own = self.ports.parts.notes(batch.batch_id, found)
                 if len(own) < len(found):
                     return False
