@@ -172,9 +172,8 @@ def words_touched(items: int, together: int, order: Order, *, of: int | None = N
     if words <= 1:
         return -(-items // together)
     calls, rest = divmod(items, together)
-    return sum(
-        count * -expm1(size * log1p(-1 / words)) * words for count, size in ((calls, together), (1, rest))
-    )
+    sizes = ((calls, together), (1, rest))
+    return sum(count * -expm1(size * log1p(-1 / words)) * words for count, size in sizes)
 
 
 BLOCK: Final = 10_000
@@ -305,9 +304,8 @@ def extras(items: int, *, keys: bool = False, growing: int = 0, result_bytes: in
 @lru_cache(maxsize=256)
 def estimate(items: int, done: int, failed: int, *, exact: bool, prices: Prices) -> Estimate:
     """Estimate what a batch has cost so far; the arguments are those of ``spent``."""
-    most, usual, *_, least = (
-        round(way.dollars(prices), 6) for way in spent(items, done, failed, exact=exact)
-    )
+    ways = spent(items, done, failed, exact=exact)
+    most, usual, *_, least = (round(way.dollars(prices), 6) for way in ways)
     return Estimate(usual, least, most, prices.region, prices.since)
 
 

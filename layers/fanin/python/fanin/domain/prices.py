@@ -99,9 +99,7 @@ class Prices:
 
     def amounts(self) -> dict[str, float]:
         """The prices by name, as ``--prices`` reads them."""
-        return {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NOT_PRICES
-        }
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_PRICES}
 
     def as_json(self) -> dict[str, Any]:
         """All attributes, for people's programs."""

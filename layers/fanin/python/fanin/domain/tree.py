@@ -188,7 +188,10 @@ class Tree:
         return masks
 
     def children(self, level: int, index: int, word: int, n: int) -> Iterator[int]:
-        """Indices of the pending children of a word, ascending, those that exist in a tree of n items."""
+        """Indices of the pending children of a word, ascending, those that exist in a tree of n items.
+
+        Children of a word of level 0 are items, by their ordinals.
+        """
         base = index * self.width
         return (base + at for at in positions(word & ~self.residue(level, index, n)))
 

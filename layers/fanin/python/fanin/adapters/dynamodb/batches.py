@@ -10,7 +10,7 @@ from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.parts import part_key
 from fanin.adapters.dynamodb.rows import Item, attribute, attributes, batch_key, change_of, decode, encode
 from fanin.adapters.parts import key_rows
-from fanin.app.ports.batches import Activity, Adoption, BatchRows, BatchStore, ItemPlace
+from fanin.app.ports.batches import Activity, Adoption, BatchRows, BatchStore, ItemPlace, Written
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, State, Trouble
@@ -66,7 +66,7 @@ class DynamoBatches(BatchStore):
         change: Change,
         *,
         if_lost: str = "",
-    ) -> tuple[Batch | None, bool]:
+    ) -> Written:
         request = {**change_of(self._table, batch_id, change), "ReturnValues": "ALL_NEW"}
         if not if_lost:
             done, row = self._connection.update(request)

@@ -10,7 +10,7 @@ from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.parts import MemoryParts
 from fanin.adapters.parts import key_rows
-from fanin.app.ports.batches import Activity, Adoption, BatchRows, BatchStore, ItemPlace
+from fanin.app.ports.batches import Activity, Adoption, BatchRows, BatchStore, ItemPlace, Written
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, State, Trouble
@@ -79,10 +79,8 @@ class MemoryBatches(BatchStore):
 
         return {one: row for one in dict.fromkeys(batch_ids) if (row := read(one)) is not None}
 
-    def apply(
-        self, call: str, batch_id: int, change: Change, *, if_lost: str = ""
-    ) -> tuple[Batch | None, bool]:
-        def update() -> tuple[Batch | None, bool]:
+    def apply(self, call: str, batch_id: int, change: Change, *, if_lost: str = "") -> Written:
+        def update() -> Written:
             row = self._rows.get(batch_id)
             if row is None or not change.fits(row):
                 self._accesses.refused[f"batches.{call}"] += 1

@@ -132,10 +132,7 @@ class PutKeys:
             items: of all payloads, as in the note.
             left: indices of the payloads that get other slots; none if the work of all is in.
         """
-        again = note._replace(
-            items=tuple(items), left=tuple(left), batch_id=entry.buffer.batch_id, round=note.round + 1
-        )
-        self._write(entry, again)
+        self.move(entry, note._replace(items=tuple(items), left=tuple(left), round=note.round + 1))
 
     def keep(self, entry: WorkEntry, note: Note, items: Sequence[str]) -> bool:
         """Note that the messages of all payloads were sent.
@@ -152,9 +149,8 @@ class PutKeys:
 
     def _write(self, entry: WorkEntry, note: Note) -> tuple[Record | None, bool]:
         until = max(entry.renew_at, self._ports.clock.now()) // 1000 + RENEWAL
-        return self._ports.records.put(
-            str(entry.born), _PUT + note.name, note.value(), expires_at=until, if_version=note.version
-        )
+        place, put = (str(entry.born), _PUT + note.name), self._ports.records.put
+        return put(*place, note.value(), expires_at=until, if_version=note.version)
 
 
 def _note(asked: Note, record: Record) -> Note:

@@ -132,8 +132,7 @@ class BufferService:
         entry = self._records.refresh(name)
         batch, pending = self._slots.pending(entry.buffer)
         taken = min(pending, self._ports.queues.state(entry.buffer.queue).in_flight)
-        waiting = pending - taken
-        count = waiting or -self._records.waiting(name)
+        count = (pending - taken) or -self._records.waiting(name)
         draining = batch is None or batch.state is not State.OPEN
         return Level(entry.buffer, count=count, pending=pending, taken=taken, draining=draining)
 

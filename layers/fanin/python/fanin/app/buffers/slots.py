@@ -186,10 +186,8 @@ class Slots:
 
     def open(self, name: str, limit: int) -> Batch:
         """Open a batch for a buffer, with the longest lifetime and idle time there is."""
-        request = OpenBatch(
-            user_key=name, kind=Kind.BUFFER, limit=limit, lifetime=LIFETIME, idle_ttl=LIFETIME
-        )
-        return self._ledger.open(request)
+        asked = OpenBatch(user_key=name, kind=Kind.BUFFER, limit=limit, lifetime=LIFETIME, idle_ttl=LIFETIME)
+        return self._ledger.open(asked)
 
     def install(self, entry: WorkEntry) -> WorkEntry | None:
         """Write a record that names a batch just opened; if another process was faster, end the batch.

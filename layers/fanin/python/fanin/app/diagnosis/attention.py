@@ -40,18 +40,14 @@ def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Att
     there = [batch for batch in page.batches if not batch.gone(now)]
     seen = [Held(ports).counted(batch, budget=_HELD) for batch in Failed(ports).listed(there)]
     found = [one for batch in seen for one in _troubled(ports, batch)]
-    found.sort(
-        key=lambda one: (one.batch.state.terminal, list(Trouble).index(one.trouble), -one.batch.batch_id)
-    )
+    order = list(Trouble)
+    found.sort(key=lambda one: (one.batch.state.terminal, order.index(one.trouble), -one.batch.batch_id))
     if cursor is None and page.cursor is None:
         return Attention(tuple(found), Counter(one.trouble.value for one in found))
     counts = ports.batches.count_flagged()
-    return Attention(
-        tuple(found),
-        {trouble.value: count for trouble, (count, _) in counts.items()},
-        page.cursor,
-        tuple(trouble.value for trouble, (_, more) in counts.items() if more),
-    )
+    numbers = {trouble.value: count for trouble, (count, _) in counts.items()}
+    at_least = tuple(trouble.value for trouble, (_, more) in counts.items() if more)
+    return Attention(tuple(found), numbers, page.cursor, at_least)
 
 
 def _troubled(ports: Ports, batch: Batch) -> Iterator[Troubled]:

@@ -20,7 +20,7 @@ from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.diagnosis import Known, MissingKnown
 from fanin.domain.reports import MissingRange, missing_ranges
 from fanin.domain.targets import TargetReport
-from fanin.domain.tree import positions, runs
+from fanin.domain.tree import runs
 
 MOST_READS: Final = 100
 """Rows and requests to queues that one diagnosis takes at most: the sum of the following, and the batch row.
@@ -83,8 +83,7 @@ def _walk(ports: Ports, batch: Batch) -> Facts:
     for level, number, word, _ in walk:
         begun = begun or word != tree.full
         if level == 0:
-            base = number * tree.width
-            ordinals += [base + bit for bit in positions(word & ~tree.residue(0, number, n))]
+            ordinals += tree.children(0, number, word, n)
     found = list(runs(ordinals))
     more = walk.stopped_at is not None or len(found) > RANGES
     if not ordinals and not more and batch.waited_for:

@@ -170,14 +170,13 @@ class Adding(Reading):
 
     def _allocate(self, batch_id: int, batch: Batch | None, count: int) -> Batch | None:
         """Add, unless the row is known to be full: that write would only fail."""
+        allocate = self.ports.batches.allocate
         if batch is None:
-            return self.ports.batches.allocate(batch_id, count, activity=None, room=None)
+            return allocate(batch_id, count, activity=None, room=None)
         if not _fits(batch, count):
             return None
         activity, room = self._known.activity(batch), None if batch.limit is None else batch.limit - count
-        return self.ports.batches.allocate(
-            batch_id, count, activity=activity, room=room, most=batch.max_items
-        )
+        return allocate(batch_id, count, activity=activity, room=room, most=batch.max_items)
 
     def _add_once(self, batch: Batch, count: int, key: IdempotencyKey, *, by_item: bool = False) -> Group:
         for _ in range(TRIES):

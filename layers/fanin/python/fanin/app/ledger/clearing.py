@@ -68,9 +68,8 @@ class Clearing(Watching):
         limits.at_most("marks", [word for bits in shares.values() for word in bits], limits.MAX_MARKS)
         for batch_id in shares:
             limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
-        batches = self._known.reaching(
-            {batch_id: max(map(self._stop, bits), default=0) for batch_id, bits in shares.items()}
-        )
+        stops = {batch_id: max(map(self._stop, bits), default=0) for batch_id, bits in shares.items()}
+        batches = self._known.reaching(stops)
         masks: dict[int, dict[WordKey, int]] = {}
         for batch_id, bits in shares.items():
             self._check_bits(bits, batches[batch_id])
@@ -117,10 +116,8 @@ class Clearing(Watching):
         batch = self._known.cached(before.batch_id) or before
         self._known.touch(batch)
         width, span = self._tree.width, self._tree.span
-        places = (
-            (key.level - 1, key.number * width + bit) for key, m in masks.items() for bit in positions(m)
-        )
-        self._note_marked(batch, ((n * span(below), (n + 1) * span(below)) for below, n in places))
+        below = ((key.level - 1, key.number * width + at) for key, m in masks.items() for at in positions(m))
+        self._note_marked(batch, ((n * span(level), (n + 1) * span(level)) for level, n in below))
         complete = batch.state is State.COMPLETE
         return BitsCleared(batch.batch_id, batch.state, complete, leaves, new - leaves, total - new)
 

@@ -253,19 +253,17 @@ class Held:
         }
         return {n for n, mark in marks.items() if n in planned.get(mark.redrive, ())}, len(names)
 
-    def _left(
-        self, batch: Batch, places: Mapping[int, Mapping[int, int]], unsent: Collection[int]
-    ) -> set[int]:
+    def _left(self, batch: Batch, sent: Mapping[int, Mapping[int, int]], unsent: Collection[int]) -> set[int]:
         """Those failures whose item was not sent, or not done when its batch ended.
 
         Args:
             batch: the row.
-            places: batch → ordinal of the failure → ordinal of the item in that batch.
+            sent: batch → ordinal of the failure → ordinal of the item in that batch.
             unsent: failures that were not sent.
         """
-        others = self._ports.batches.read([at for at in places if at != batch.batch_id])
+        others = self._ports.batches.read([at for at in sent if at != batch.batch_id])
         free: set[int] = set()
-        for at, items in places.items():
+        for at, items in sent.items():
             row = batch if at == batch.batch_id else others.get(at)
             ended = row is None or row.state.terminal or row.gone(self._ports.clock.now())
             looked = {failure: item for failure, item in items.items() if ended or failure in unsent}

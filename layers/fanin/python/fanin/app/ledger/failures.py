@@ -82,9 +82,8 @@ class Leaving(Reading):
                 f"item {ordinal} of batch {batch_id} has not failed; `fanin failures` lists those that have"
             )
         (failure,) = self._shown(batch, confirmed)
-        return reports.FailedMessage(
-            failure, load_messages(self.ports, batch_id, list(confirmed)).get(ordinal)
-        )
+        messages = load_messages(self.ports, batch_id, list(confirmed))
+        return reports.FailedMessage(failure, messages.get(ordinal))
 
     def errors(self, batch_id: int, *, cursor: str | None = None) -> reports.Errors:
         batch = self._known.current(batch_id)
@@ -215,18 +214,9 @@ class Leaving(Reading):
 def _failed_item(
     note: FailureRow, redriven: Redriven | None = None, *, held: bool = False, key: str = ""
 ) -> reports.FailedItem:
-    return reports.FailedItem(
-        note.ordinal,
-        note.item,
-        note.reason,
-        note.failed_at,
-        attempts=note.attempts,
-        source=note.source,
-        kept=bool(note.kept),
-        redriven=redriven and redriven.redrive.removeprefix(REDRIVE),
-        held=held,
-        key=key,
-    )
+    what = note.ordinal, note.item, note.reason, note.failed_at, note.attempts, note.source, bool(note.kept)
+    name = redriven and redriven.redrive.removeprefix(REDRIVE)
+    return reports.FailedItem(*what, redriven=name, held=held, key=key)
 
 
 def _group(item: reports.FailedItem) -> reports.ErrorGroup:

@@ -49,15 +49,14 @@ class Lifecycle(Watching):
             raise InvalidRequest(
                 "nothing changes; give a deadline, tolerated_failures, stall_after, or milestones"
             )
-        if batch.kind is not Kind.BATCH:
-            raise InvalidRequest(
-                f"limits are changed of plain batches, and {batch_id} carries a {batch.kind}"
-            )
-        check_limits(change, batch.kind, batch.mode, now=now, until=(batch.expires_at - RETENTION) * 1000)
+        kind, mode = batch.kind, batch.mode
+        if kind is not Kind.BATCH:
+            raise InvalidRequest(f"limits are changed of plain batches, and {batch_id} carries a {kind}")
+        check_limits(change, kind, mode, now=now, until=(batch.expires_at - RETENTION) * 1000)
         if change.deadline is not None:
             self.ports.timers.check()
         if change.milestones is not None:
-            change = replace(change, milestones=checked_milestones(change.milestones, batch.kind, batch.mode))
+            change = replace(change, milestones=checked_milestones(change.milestones, kind, mode))
         failing = None if change.tolerated_failures is None else self._failures(batch)[0]
         given: dict[str, Any] = dict(change.given)
         due_at = replace(batch, **given).look_at(now)
@@ -112,9 +111,7 @@ class Lifecycle(Watching):
         each = 2 + (_LOOKED if state is State.CLOSED else 0)
         limit = max(1, min(limits.MAX_PAGE, self.rows // each))
         page = self.ports.batches.page(state, cursor=cursor, limit=limit)
-        idle = [
-            batch for batch in page.batches if batch.active_until(now) <= idle_since and not batch.gone(now)
-        ]
+        idle = [one for one in page.batches if one.active_until(now) <= idle_since and not one.gone(now)]
         taken = [batch for batch in idle if self._expire(batch, now)]
         return Expired(len(taken), sum(batch.items for batch in taken), page.cursor)
 
@@ -138,10 +135,7 @@ class Lifecycle(Watching):
         batch, certain = self.inspect(batch, budget=_LOOKED)
         if batch.state.terminal or not certain:
             return False
-        _, moved = self.ports.batches.end(
-            batch.batch_id, State.ORPHANED, now=now, sources=(batch.state,), touched_at=batch.touched_at
-        )
-        return moved
+        return self._end_idle(batch, State.ORPHANED, now)
 
     def _there(self, batch_id: int, row: Batch | None) -> Batch:
         if row is None:

@@ -191,9 +191,8 @@ class Marking(Watching):
                 if verdicts.settles(earlier):
                     done.append(place)
                 else:
-                    verdicts.left[place] = Throttled(
-                        "an earlier mark of the item is not settled; repeat this one"
-                    )
+                    again = Throttled("an earlier mark of the item is not settled; repeat this one")
+                    verdicts.left[place] = again
             if not (first or ranged or done or plan.held):
                 continue
             batch_id = plan.batch.batch_id
@@ -204,14 +203,8 @@ class Marking(Watching):
                 if not any(place in verdicts.left for place in plan.share.places):
                     verdicts.fail(filter(verdicts.settles, plan.share.places), busy)
                     continue  # the repeat records the activity
-            verdicts.receipts[batch_id] = replace(
-                receipt_of(row),
-                first=first,
-                failed=failed,
-                duplicates=verdicts.ids(sorted(done)),
-                ranged=ranged,
-                held=len(plan.held),
-            )
+            receipt = replace(receipt_of(row), duplicates=verdicts.ids(sorted(done)), held=len(plan.held))
+            verdicts.receipts[batch_id] = replace(receipt, first=first, failed=failed, ranged=ranged)
 
     def _judge_items(
         self, plan: Plan, outcomes: Mapping[WordKey, Outcome], done: list[int], verdicts: Verdicts
@@ -292,10 +285,8 @@ def _failing(plan: Plan, verdicts: Verdicts) -> Failing:
         if not isinstance(one, Failure):
             continue
         totals, given_up = tuple(sorted(one.totals.items())), isinstance(one, GivenUp)
-        row = FailureRow(
-            ordinal, one.item, one.reason, one.attempts, source=one.source, totals=totals, given_up=given_up
-        )
-        notes.append(row)
+        said = ordinal, one.item, one.reason, one.attempts
+        notes.append(FailureRow(*said, source=one.source, totals=totals, given_up=given_up))
         if one.message is not None:
             messages[ordinal] = pack(one.message)
     return Failing(plan.batch, notes, messages)

@@ -109,17 +109,9 @@ class _Reader:
         tally = Tally() if found is None else found.tally
         counted = found is not None and (level == 0 or (not own and tally.whole))
         start = number * tree.span(level)
-        return Cell(
-            number,
-            start,
-            start + size,
-            existing.bit_count(),
-            done_min=least,
-            done_max=least if exact else size,
-            failed=tally.failed,
-            failed_more=not counted and not self._all_well,
-            word=None if found is None else word,
-        )
+        place, most = (number, start, start + size, existing.bit_count()), least if exact else size
+        more, shown = not counted and not self._all_well, None if found is None else word
+        return Cell(*place, least, most, failed=tally.failed, failed_more=more, word=shown)
 
     def _with_items(self, row: WordRow, pending: int) -> Picture:
         node, batch = self._node, self._batch

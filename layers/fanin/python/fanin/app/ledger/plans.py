@@ -94,13 +94,10 @@ class Share:
         for block, of, ordinals in self.named:
             if kept := [pair for pair in zip(of, ordinals, strict=True) if pair[0] not in places]:
                 left.append(Named(block, *map(list, zip(*kept, strict=True))))
-        return Share(
-            self.batch_id,
-            left,
-            [span for span in self.spans if span.place not in places],
-            {place: n for place, n in self.counts.items() if place not in places},
-            [place for place in self.detailed if place not in places],
-        )
+        spans = [span for span in self.spans if span.place not in places]
+        counts = {place: n for place, n in self.counts.items() if place not in places}
+        detailed = [place for place in self.detailed if place not in places]
+        return Share(self.batch_id, left, spans, counts, detailed)
 
 
 class _Indices(NamedTuple):

@@ -156,11 +156,7 @@ class Reaping(Watching, Ledger):
         state = self._kinds.idle(self, batch)
         if state is None:
             return ("spared",)
-        # Only from the state that was checked: after a close in between, the batch was not idle for long.
-        _, moved = self.ports.batches.end(
-            batch.batch_id, state, now=now, sources=(batch.state,), touched_at=batch.touched_at
-        )
-        if not moved:
+        if not self._end_idle(batch, state, now):
             return ()
         if state is State.TIMED_OUT:
             return ("timed_out",)

@@ -59,7 +59,7 @@ class Reservation:
     def __init__(self, ports: Ports, key: IdempotencyKey, request: Mapping[str, Any], lifetime: int) -> None:
         self._ports = ports
         self._key = key
-        self._namespace = namespace_of(key.name)
+        self._place = namespace_of(key.name), key.name
         self._digest = ids.digest(json.dumps(request, sort_keys=True))
         self._lifetime = lifetime
         self._record: Record | None = None
@@ -76,7 +76,8 @@ class Reservation:
             IdempotencyKeyReused: the key was used for another request.
             BatchGone: the batch was removed.
         """
-        record = self._ports.directory.read(self._namespace, [self._key.name]).get(self._key.name)
+        namespace, name = self._place
+        record = self._ports.directory.read(namespace, [name]).get(name)
         if record is None:
             return None
         batch_id, salt = self._reserved(record)
@@ -107,9 +108,8 @@ class Reservation:
         value = {"batch_id": batch_id, "salt": salt.hex(), "request": self._digest}
         until = now // 1000 + self._lifetime + RETENTION
         # Replace only a draw whose id turned out to be another batch's: on any other somebody may be working.
-        record, _ = self._ports.directory.put(
-            self._namespace, self._key.name, value, expires_at=until, if_version=self._taken
-        )
+        put = self._ports.directory.put
+        record, _ = put(*self._place, value, expires_at=until, if_version=self._taken)
         if record is None:
             raise Throttled("the idempotency key has just expired; try again", retry_after=1)
         self._taken = record.version
@@ -119,9 +119,7 @@ class Reservation:
         """Note that the batch is open, with all that belongs to it; repeating it changes nothing."""
         if (record := self._record) is not None and not self.kept:
             value, until, seen = {**record.value, _MADE: True}, record.expires_at, record.version
-            self._ports.directory.put(
-                self._namespace, self._key.name, value, expires_at=until, if_version=seen
-            )
+            self._ports.directory.put(*self._place, value, expires_at=until, if_version=seen)
 
     @property
     def kept(self) -> bool:

@@ -30,6 +30,7 @@ from fanin.domain.totals import by_name, in_order
 from fanin.domain.tree import Tree, positions
 from fanin.errors import GONE, BatchGone, FaninError, ServiceUnavailable, Throttled
 
+Words: TypeAlias = Mapping[WordKey, Tallied]
 Brought: TypeAlias = Mapping[WordKey, Mapping[int, Tally]]
 """What items bring to the totals of their batches: word of level 0 → position → values.
 
@@ -37,7 +38,7 @@ Values that are not whole leave the totals of the batch inexact: a nested batch 
 """
 NOTHING_FAILED: Final[Mapping[WordKey, int]] = MappingProxyType({})
 NOTHING_BROUGHT: Final[Brought] = MappingProxyType({})
-_NOTHING_READ: Final[Mapping[WordKey, Tallied]] = MappingProxyType({})
+_NOTHING_READ: Final[Words] = MappingProxyType({})
 
 
 def brought(
@@ -152,7 +153,7 @@ class Settling:
 
     def _carried(self, key: WordKey, mask: int, brought: Brought) -> dict[int, Tally]:
         """What each item of a word brings to the totals of its batch; many bring nothing, and add zeros."""
-        totals = () if key.level else self._known.row(key.batch_id).totals
+        totals = () if key.level else self._row(key).totals
         if not totals:
             return {}
         nothing, values = Tally(sums=(0,) * len(totals)), brought.get(key, {})
@@ -181,21 +182,17 @@ class Settling:
                 pending.setdefault(level + 1, {}).setdefault(key, _Change()).add(change)
         return {key: self._fate(key, outcomes, finished) for key in changes}
 
-    def _fate(
-        self, key: WordKey, outcomes: Mapping[WordKey, Outcome], finished: Collection[WordKey]
-    ) -> Outcome:
+    def _fate(self, key: WordKey, outcomes: Mapping[WordKey, Outcome], done: Collection[WordKey]) -> Outcome:
         """What became of a word, and of the words above that it finished."""
         above = key
         while True:
             if isinstance(outcome := outcomes.get(above), FaninError):
                 return outcome
-            if above not in finished:
+            if above not in done:
                 return outcomes[key]
             above = WordKey(above.batch_id, above.level + 1, above.number // self._tree.width)
 
-    def _clear(
-        self, changes: Mapping[WordKey, _Change], words: Mapping[WordKey, Tallied]
-    ) -> dict[WordKey, Outcome]:
+    def _clear(self, changes: Mapping[WordKey, _Change], words: Words) -> dict[WordKey, Outcome]:
         """Clear the bits of words of one level; of words that were read, only the bits that are pending.
 
         A range that meets done items on one level is likely to meet them on the levels above. There each
@@ -206,7 +203,7 @@ class Settling:
         clears: list[Clear] = []
         for key, mask in todo.items():
             if mask:
-                expires_at, change = self._known.row(key.batch_id).expires_at, changes[key]
+                expires_at, change = self._row(key).expires_at, changes[key]
                 clears.append(Clear(key, mask, expires_at, change.failed, change.carried))
         answers = iter(self.ports.words.clear(clears))
         return {
@@ -243,10 +240,8 @@ class Settling:
 
     def _close(self, batch: Batch) -> Batch:
         """Close a batch that has drained, unless it has got more items meanwhile."""
-        activity = self._known.activity(replace(batch, state=State.CLOSED))
-        row, _ = self.ports.batches.close(
-            batch.batch_id, now=self.ports.clock.now(), activity=activity, grown=batch.grown
-        )
+        now, activity = self.ports.clock.now(), self._known.activity(replace(batch, state=State.CLOSED))
+        row, _ = self.ports.batches.close(batch.batch_id, now=now, activity=activity, grown=batch.grown)
         if row is None:
             raise _removed(batch)
         return self._known.remember(row)
@@ -278,11 +273,7 @@ class Settling:
         errors: dict[WordKey, Outcome] = {}
         while rising:
             self._look_again([key for key in rising if key.level >= self._root_level(key)])
-            rising = [
-                key
-                for key in rising
-                if not self._is_top(key) or self._known.row(key.batch_id).state is State.CLOSED
-            ]
+            rising = [key for key in rising if not self._is_top(key) or self._row(key).state is State.CLOSED]
             places = {key: self._parent(key) for key in rising if not self._is_top(key)}
             words = self.ports.words.read({parent for parent, _ in places.values()})
             full = self._tree.full
@@ -294,9 +285,7 @@ class Settling:
             rising = self._done({key: words[key] for key in known - behind}, errors)
         all_of(errors)
 
-    def _carry_up(
-        self, done: Mapping[WordKey, Tally], above: Mapping[WordKey, Tallied] = _NOTHING_READ
-    ) -> None:
+    def _carry_up(self, done: Mapping[WordKey, Tally], above: Words = _NOTHING_READ) -> None:
         """Carry up words that are done, except those whose parent shows it already, as it was read."""
         errors: dict[WordKey, Outcome] = {}
         changes = self._above(done, errors)
@@ -310,7 +299,7 @@ class Settling:
         """
         done, doubtful = [], []
         for key, word in words.items():
-            batch = self._known.row(key.batch_id)
+            batch = self._row(key)
             if self._is_done(key, word):
                 done.append(key)
             elif _unsure(batch) and self._tree.may_be_last(key.level, key.number, word, batch.items):
@@ -326,7 +315,7 @@ class Settling:
         """Whether a word is done, as far as the row tells."""
         if word == 0:
             return True
-        batch = self._known.row(key.batch_id)
+        batch = self._row(key)
         closed = batch.state is not State.OPEN and batch.items > 0
         return closed and word == self._tree.residue(key.level, key.number, batch.items)
 
@@ -336,7 +325,7 @@ class Settling:
         Those that drain are finished, if all their items are done; also those that were closed for that by a
         process that could not carry up their last words.
         """
-        if batch_ids := {key.batch_id for key in keys if _unsure(self._known.row(key.batch_id))}:
+        if batch_ids := {key.batch_id for key in keys if _unsure(self._row(key))}:
             for batch in self.ports.batches.read(batch_ids).values():
                 self._known.remember(batch)
                 if batch.draining_at is not None:
@@ -350,7 +339,7 @@ class Settling:
         """
         changes: dict[WordKey, _Change] = {}
         for key, found in done.items():
-            batch = self._known.row(key.batch_id)
+            batch = self._row(key)
             tally = found.for_totals(len(batch.totals))
             if self._is_top(key):
                 try:
@@ -365,7 +354,7 @@ class Settling:
 
     def _is_top(self, key: WordKey) -> bool:
         """Whether nothing of its batch lies above the word."""
-        return self._known.row(key.batch_id).state is not State.OPEN and key.level >= self._root_level(key)
+        return self._row(key).state is not State.OPEN and key.level >= self._root_level(key)
 
     def _parent(self, key: WordKey) -> tuple[WordKey, int]:
         """The word above, and the bit in it."""
@@ -383,15 +372,17 @@ class Settling:
         if tally is not None:
             failed, more = (tally.failed, False) if tally.whole else self._failed.at_the_end(batch, tally)
             done = Completion(failed, more, by_name(tuple(batch.totals), tally.sums), tally.whole)
-        row, _ = self.ports.batches.end(
-            batch.batch_id, State.COMPLETE, now=self.ports.clock.now(), sources=(State.CLOSED,), done=done
-        )
+        now, sources = self.ports.clock.now(), (State.CLOSED,)
+        row, _ = self.ports.batches.end(batch.batch_id, State.COMPLETE, now=now, sources=sources, done=done)
         if row is None:
             raise _removed(batch)
         return self._known.remember(row)
 
+    def _row(self, key: WordKey) -> Batch:
+        return self._known.row(key.batch_id)
+
     def _root_level(self, key: WordKey) -> int:
-        return self._tree.root_level(self._known.row(key.batch_id).items)
+        return self._tree.root_level(self._row(key).items)
 
 
 def _unsure(batch: Batch) -> bool:

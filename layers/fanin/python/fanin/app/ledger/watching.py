@@ -26,7 +26,6 @@ from fanin.domain.batch import LIVE, WHOLE, Batch, Cause, State, Trouble
 from fanin.domain.failures import Tolerance
 from fanin.domain.latest import Latest
 from fanin.domain.marks import Receipt
-from fanin.domain.tree import positions
 from fanin.errors import GONE, ServiceUnavailable, Throttled
 
 BUDGET: Final = 10_000
@@ -63,9 +62,8 @@ class Watching(Reading):
         # The items are marked. Whoever fails next, or the reaper, makes up for a hint that was not written.
         with suppress(Throttled, ServiceUnavailable, *GONE):
             row = self.ports.batches.hint_failures(batch.batch_id, failures)
-            if row is not None and row.failing > self._next.get(
-                (row.batch_id, tolerance), tolerance.allowed(0)
-            ):
+            known = self._next.get((batch.batch_id, tolerance), tolerance.allowed(0))
+            if row is not None and row.failing > known:
                 row = self._tolerate(row)
                 return replace(receipt, state=row.state, complete=row.state is State.COMPLETE)
         return receipt
@@ -87,14 +85,15 @@ class Watching(Reading):
         failed, held = self._failures(batch)
         least, most = (0, batch.items) if tolerance.percent is None else self._done_bounds(batch, held)
         if not tolerance.exceeded(failed, done_min=least, done_max=most):
-            self._count_later(batch, tolerance, failed, least)
+            # Counted again at the hint that may exceed it; close below that, after a fiftieth more failures.
+            room = max(tolerance.allowed(least) - failed, failed // 50)
+            self._next[batch.batch_id, tolerance] = batch.failing + max(0, room)
             return batch
         batch, certain = self.inspect(batch)
         if batch.state.terminal or not certain:
             return batch
-        row, _ = self.ports.batches.end(
-            batch.batch_id, State.CANCELLED, now=self.ports.clock.now(), sources=LIVE, cause=Cause.FAILURES
-        )
+        batch_id, now, cause = batch.batch_id, self.ports.clock.now(), Cause.FAILURES
+        row, _ = self.ports.batches.end(batch_id, State.CANCELLED, now=now, sources=LIVE, cause=cause)
         return batch if row is None else self._known.remember(row)
 
     def _failures(self, batch: Batch) -> tuple[int, Batch]:
@@ -122,14 +121,6 @@ class Watching(Reading):
             least, most = bounds.done_min, bounds.done_max
         least += self._held.counted(batch, budget=BUDGET).held
         return least, batch.items if before.held_more else min(batch.items, most + before.held)
-
-    def _count_later(self, batch: Batch, tolerance: Tolerance, failed: int, done: int) -> None:
-        """Remember up to which hint another count would find the batch within its tolerance.
-
-        Where failures stay close below the bound, they are counted again when they have grown by a fiftieth.
-        """
-        room = max(tolerance.allowed(done) - failed, failed // 50)
-        self._next[batch.batch_id, tolerance] = batch.failing + max(0, room)
 
     def _note_failed(self, batch: Batch) -> None:
         """Note that items of a batch have failed, or are held; never fails.
@@ -189,8 +180,7 @@ class Watching(Reading):
         notes: dict[int, FailureRow] = {}
         for level, number, word, _ in walk:
             if level == 0:
-                bits = positions(word & ~self.ports.tree.residue(0, number, batch.items))
-                found = [number * self.ports.tree.width + bit for bit in bits]
+                found = list(self._tree.children(0, number, word, batch.items))
                 own = self.ports.parts.notes(batch.batch_id, found)
                 if len(own) < len(found):
                     return False
@@ -214,3 +204,9 @@ class Watching(Reading):
         if (row := self.ports.batches.tell(batch.batch_id, told)) is None:
             return self._known.current(batch.batch_id)  # others were first
         return self._known.remember(row)
+
+    def _end_idle(self, batch: Batch, state: State, now: int) -> bool:
+        """End it only from the state that was checked: after a close in between, it was not idle for long."""
+        batch_id, sources, touched_at = batch.batch_id, (batch.state,), batch.touched_at
+        end = self.ports.batches.end
+        return end(batch_id, state, now=now, sources=sources, touched_at=touched_at)[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
@@ -94,15 +94,17 @@ COUNT_LOST: Final = (
 )
 
 
+Written: TypeAlias = tuple[Batch | None, bool]
+"""The row as it is after a write (None if there is none), and whether this call has written it."""
+
+
 class BatchStore(Protocol):
     """Keeps the batch rows. Every row that a call returns is the row after the call.
 
     What a call changes in one row is said here, as a ``Change``, and is the same in every store.
     """
 
-    def apply(
-        self, call: str, batch_id: int, change: Change, *, if_lost: str = ""
-    ) -> tuple[Batch | None, bool]:
+    def apply(self, call: str, batch_id: int, change: Change, *, if_lost: str = "") -> Written:
         """Write a row, if it exists and the conditions of the change hold.
 
         Args:
@@ -110,9 +112,6 @@ class BatchStore(Protocol):
             batch_id: of the row.
             change: what must hold, and what is written.
             if_lost: what may have happened if the answer is lost: such a request is sent only once.
-
-        Returns:
-            The row as it is now (None if there is none), and whether this call has written it.
 
         Raises:
             OutcomeUnknown: the answer to a request that is sent once was lost.
@@ -224,18 +223,14 @@ class BatchStore(Protocol):
         change = Change([where("items", "=", items)], {"pending_bound": pending})
         return self.apply("rebound", batch_id, change)[1]
 
-    def drain(self, batch_id: int, *, now: int, activity: Activity) -> tuple[Batch | None, bool]:
-        """Let an open batch drain; ``now`` becomes ``draining_at``.
-
-        Returns:
-            The row (None if unknown), and whether this call began it.
-        """
+    def drain(self, batch_id: int, *, now: int, activity: Activity) -> Written:
+        """Let an open batch drain; ``now`` becomes ``draining_at``."""
         sets = {"draining_at": now, **_touched(activity)}
         return self.apply("drain", batch_id, Change([IS_OPEN, NOT_DRAINING], sets))
 
     def close(
         self, batch_id: int, *, now: int, activity: Activity | None = None, grown: int | None = None
-    ) -> tuple[Batch | None, bool]:
+    ) -> Written:
         """Move an open batch to closed; ``now`` becomes ``closed_at``.
 
         Args:
@@ -244,17 +239,12 @@ class BatchStore(Protocol):
             activity: of the closed batch.
             grown: if given, the row must still have this value; so what an item adds stops the close. Whoever
                 marks items may write this attribute, but not how many items there are.
-
-        Returns:
-            The row (None if unknown), and whether this call moved it.
         """
         when = [IS_OPEN] if grown is None else [IS_OPEN, where("grown", "=", grown)]
         sets = {"state": State.CLOSED, "closed_at": now, **_touched(activity)}
         return self.apply("close", batch_id, Change(when, sets))
 
-    def begin(
-        self, batch_id: int, items: int, *, now: int, deadline: int, activity: Activity
-    ) -> tuple[Batch | None, bool]:
+    def begin(self, batch_id: int, items: int, *, now: int, deadline: int, activity: Activity) -> Written:
         """Give an open batch without items all of its items, and close it, once its pattern knows how many.
 
         Args:
@@ -263,9 +253,6 @@ class BatchStore(Protocol):
             now: becomes ``closed_at``.
             deadline: becomes the deadline; ``retries`` are counted from here.
             activity: of the closed batch.
-
-        Returns:
-            The row (None if unknown), and whether this call moved it.
         """
         sets = {"state": State.CLOSED, "closed_at": now, **_touched(activity)}
         sets |= {"items": items, "deadline": deadline, "retries": 0}
@@ -282,7 +269,7 @@ class BatchStore(Protocol):
         touched_at: int | None = None,
         done: Completion | None = None,
         cause: Cause | None = None,
-    ) -> tuple[Batch | None, bool]:
+    ) -> Written:
         """Move a batch to a terminal state.
 
         Args:
@@ -294,9 +281,6 @@ class BatchStore(Protocol):
             touched_at: if given, the row must still have this value; so recent activity stops the reaper.
             done: what was counted in an exact batch that is complete.
             cause: recorded with the move.
-
-        Returns:
-            The row (None if unknown), and whether this call moved it.
         """
         when = [where("state", "in", tuple(sources))]
         if touched_at is not None:
@@ -309,21 +293,13 @@ class BatchStore(Protocol):
             sets["cause"] = cause
         return self.apply("end", batch_id, Change(when, sets))
 
-    def postpone(
-        self, batch_id: int, *, deadline: int, until: int, activity: Activity
-    ) -> tuple[Batch | None, bool]:
-        """Move the deadline of a live batch from ``deadline`` to ``until``, and count the retry.
-
-        Returns:
-            The row (None if unknown), and whether this call moved it.
-        """
+    def postpone(self, batch_id: int, *, deadline: int, until: int, activity: Activity) -> Written:
+        """Move the deadline of a live batch from ``deadline`` to ``until``, and count the retry."""
         when = [IS_LIVE, where("deadline", "=", deadline)]
         sets = {"deadline": until, **_touched(activity)}
         return self.apply("postpone", batch_id, Change(when, sets, {"retries": 1}))
 
-    def change(
-        self, batch_id: int, change: ChangeLimits, *, failing: int | None, due_at: int
-    ) -> tuple[Batch | None, bool]:
+    def change(self, batch_id: int, change: ChangeLimits, *, failing: int | None, due_at: int) -> Written:
         """Change limits of a live batch.
 
         Args:
@@ -331,9 +307,6 @@ class BatchStore(Protocol):
             change: what changes.
             failing: becomes the row's hint of failures; None leaves it.
             due_at: becomes the row's ``due_at``.
-
-        Returns:
-            The row (None if unknown), and whether this call changed it.
         """
         sets = {**change.given, "due_at": due_at, **({} if failing is None else {"failing": failing})}
         return self.apply("change", batch_id, Change([IS_LIVE], sets))

@@ -184,9 +184,8 @@ def save(records: Records, batch: Batch, run: RedriveRun) -> RedriveRun:
     Raises:
         BatchGone: its batch is past its lifetime.
     """
-    record, _ = records.put(
-        str(batch.batch_id), run.name, run.value, expires_at=batch.expires_at, if_version=run.version
-    )
+    place, until = (str(batch.batch_id), run.name), batch.expires_at
+    record, _ = records.put(*place, run.value, expires_at=until, if_version=run.version)
     if record is None:
         raise BatchGone(f"the redrive {run.name} of batch {batch.batch_id} is past its time to live")
     return run_of(batch.batch_id, record)
