@@ -25,8 +25,6 @@ from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import classic, session
 from fanin.spark.runtime.values import whole
 
-_SNAPSHOT: Final = ("batches", "words")  # datasets of what it read, below ``snapshot``
-_RESULTS: Final = ("findings", "batches", "missing", "verified")  # of what it found, below ``output``
 _MOST_NAMED: Final = 5  # batches with findings that are named on stderr
 SEGMENTS: Final = 16
 MOST_SEGMENTS: Final = 1_000_000  # the most that DynamoDB takes
@@ -175,8 +173,8 @@ def audit(
 
 
 def _check_folders(spark: SparkSession, snapshot: str, output: str) -> None:
-    results = [f"{output}/{name}" for name in _RESULTS]
-    read = [f"{snapshot}/{name}" for name in _SNAPSHOT]
+    results = [f"{output}/{name}" for name in ("findings", "batches", "missing", "verified")]
+    read = [f"{snapshot}/{name}" for name in ("batches", "words")]
     for folder in read:
         check_apart(spark, "the rows that are read", folder, results)
     for folder in (*read, *results):
