@@ -9,9 +9,9 @@ from fanin.spark.ack import parquet_files
 from fanin.spark.ack.coalescing import _parquet_files
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.opening import open_input
+from fanin.spark.jobs import running
 from fanin.spark.jobs.ack import JOB
 from fanin.spark.jobs.running import FAILED
-from fanin.spark.runtime.service import Service
 from tests.spark.datasets import parquet
 
 
@@ -21,7 +21,7 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     for table in ("BATCHES", "WORDS", "PARTS", "DIRECTORY"):
         monkeypatch.setenv(f"FANIN_{table}_TABLE", table.lower())
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    monkeypatch.setattr(Service, "require", lambda *_: None)
+    monkeypatch.setattr(running, "require_reachable", lambda _: None)
 
 
 @pytest.mark.usefixtures("spark", "unasked")

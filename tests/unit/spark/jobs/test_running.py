@@ -213,7 +213,7 @@ def test_a_job_that_cannot_reach_what_it_needs_ends_before_it_begins(
 def test_an_audit_of_exports_needs_nothing_but_the_exports():
     audit = import_module("fanin.spark.jobs.audit").JOB
     options = audit.parser().parse_args(["--batches-export", "a", "--words-export", "b", "--output", "c"])
-    assert audit.needs(options) == []
+    assert audit.needs(options) == {}
 
 
 @ANY_JOB

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -11,6 +12,7 @@ from fanin.spark.ack.driver import acknowledge, check_rate, forecast
 from fanin.spark.jobs.options import add_dataset, argument, dataset_of, names_of_totals, option
 from fanin.spark.jobs.running import Job, Summary, arguments_of
 from fanin.spark.runtime.results import Result
+from fanin.spark.runtime.service import Service
 
 ABOUT: Final = """\
 Acknowledge a dataset of items: coalesce them to words, and write each word once.
@@ -61,9 +63,11 @@ def run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
     return {**({} if options.batch_id is None else {"batch_id": options.batch_id}), **done.summary()}
 
 
-JOB: Final = Job(
-    "ack", ABOUT, _arguments, run, SETTINGS, output="work", check=dataset_of, needs=lambda _: ["dynamodb"]
-)
+def _needs(_options: argparse.Namespace) -> Mapping[str, str]:
+    return Service.from_env().endpoints("dynamodb")
+
+
+JOB: Final = Job("ack", ABOUT, _arguments, run, SETTINGS, output="work", check=dataset_of, needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

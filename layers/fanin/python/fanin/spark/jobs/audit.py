@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -11,6 +12,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.auditing.driver import MOST_SEGMENTS, SEGMENTS, audit
 from fanin.spark.jobs.options import argument, option
 from fanin.spark.jobs.running import Job, Summary, arguments_of
+from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.values import whole
 
 ABOUT: Final = """\
@@ -66,9 +68,9 @@ def run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
     return audit(progress=True, **arguments_of(audit, options)).summary()
 
 
-def _needs(options: argparse.Namespace) -> list[str]:
+def _needs(options: argparse.Namespace) -> Mapping[str, str]:
     """Exports are read from S3 alone."""
-    return ["dynamodb"] if options.scan or options.verify else []
+    return Service.from_env().endpoints("dynamodb") if options.scan or options.verify else {}
 
 
 JOB: Final = Job("audit", ABOUT, _arguments, run, SETTINGS, output="output", check=_check, needs=_needs)

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -18,6 +19,7 @@ from fanin.spark.fanout.opening import check_url
 from fanin.spark.inputs.formats import Dataset, Dialect
 from fanin.spark.jobs.options import add_dataset, argument, dataset_of, dialect_of, names_of_totals, option
 from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.runtime.service import Service
 from fanin.wire.json_types import decode_time
 
 _ABOUT: Final = """\
@@ -145,8 +147,8 @@ def _target(text: str) -> Target:
     return found
 
 
-def _needs(options: argparse.Namespace) -> list[str]:
-    return ["dynamodb", "sqs", *(["scheduler"] if options.deadline else [])]
+def _needs(options: argparse.Namespace) -> Mapping[str, str]:
+    return Service.from_env().endpoints("dynamodb", "sqs", *(["scheduler"] if options.deadline else []))
 
 
 JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, output="staging", check=_rows, needs=_needs)

@@ -22,7 +22,7 @@ from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import say
 from fanin.spark.runtime.rejects import in_words, rejects_folder
-from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.service import require_reachable
 from fanin.spark.runtime.session import quiet_session
 
 Summary: TypeAlias = dict[str, Any]
@@ -67,7 +67,7 @@ class Job:
         output: the argument that names a folder of the job, where the summary is written as well.
         input: the argument that names its dataset, if it has one; the summary warns if it is empty.
         check: refuses arguments that do not go together, with ``InvalidRequest``, before anything starts.
-        needs: gives the services of AWS that it calls; unless all can be reached, it does not begin.
+        needs: gives the services that it calls, name → URL; unless all can be reached, it does not begin.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Job:
     output: str | None = None
     input: str = "input"
     check: Callable[[argparse.Namespace], object] = field(default=lambda _: None)
-    needs: Callable[[argparse.Namespace], Sequence[str]] = field(default=lambda _: ())
+    needs: Callable[[argparse.Namespace], Mapping[str, str]] = field(default=lambda _: {})
 
     def parser(self) -> argparse.ArgumentParser:
         module = f"fanin.spark.jobs.{self.name.replace('-', '_')}"
@@ -116,8 +116,7 @@ class Job:
         began = time.monotonic()
         spark, code = None, FAILED
         try:
-            if needed := self.needs(options):
-                Service.from_env().require(*needed)
+            require_reachable(self.needs(options))
             with quiet_session(f"fanin {self.name}", self.settings) as spark:
                 if folder is not None:
                     _forget(spark, self.name, folder)
