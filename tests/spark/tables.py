@@ -94,7 +94,7 @@ class Tables:
             return {}
         numbers = dict(zip(SUMS, carried.sums, strict=False))
         if key.level:
-            numbers |= {"failures": carried.failed, "carried": carried.whole}
+            numbers |= {"failures": carried.below, "carried": carried.whole}
         return {name: {"N": str(number)} for name, number in numbers.items()}
 
     def set_batch(self, batch: Batch, **changes: Any) -> None:

@@ -49,16 +49,16 @@ def test_each_prefix_and_each_batch_is_looked_up_once(issued, reader):
 
 def test_a_batch_is_read_again_when_the_input_names_items_beyond_it(issued, reader):
     # Given a batch that was read, and has grown since
-    assert issued.sizes({7: 5_000}) == {7: 5_000}
+    assert issued.whole({7: 5_000}) == {7: Block(7, 0, 5_000, 0)}
     reader.rows[7] = batch(7, 6_000)
     # When items of before are asked for, then it is not read; when others are, it is
-    assert issued.sizes({7: 4_000}) == {7: 5_000}
-    assert issued.sizes({7: 5_001}) == {7: 6_000}
+    assert issued.whole({7: 4_000}) == {7: Block(7, 0, 5_000, 0)}
+    assert issued.whole({7: 5_001}) == {7: Block(7, 0, 6_000, 0)}
     assert reader.reads == [[7], [7]]
 
 
 def test_numbers_that_cannot_be_batches_are_never_read(issued, reader):
-    found = issued.sizes({-3: 1, MAX_BATCH_ID + 1: 1})
+    found = issued.whole({-3: 1, MAX_BATCH_ID + 1: 1})
     assert all(isinstance(one, Refused) and one.reason is Reason.FOREIGN for one in found.values())
     assert reader.reads == [[]]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fanin.spark.runtime import places
-from fanin.spark.runtime.places import canonical, escaped, file_system, is_pattern, s3_options
+from fanin.spark.runtime.places import canonical, escaped, file_system, is_pattern, place_of, s3_options
 
 
 @pytest.mark.parametrize("uri", ["s3://lake/a", "s3a://lake/a/", "s3n://lake/a"])
@@ -91,8 +91,8 @@ def test_settings_of_s3a_come_before_the_environment(conf, environment, options)
 
 @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
 def test_paths_of_this_machine(tmp_path, form):
-    system, root = file_system(form.format(tmp_path))
-    assert (system.type_name, root) == ("local", str(tmp_path))
+    path = form.format(tmp_path)
+    assert (file_system(path).type_name, place_of(path)) == ("local", str(tmp_path))
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
@@ -104,9 +104,7 @@ def test_a_bucket_without_an_endpoint_is_looked_for(scheme, monkeypatch):
     monkeypatch.setattr(places.pafs, "resolve_s3_region", {"lake": "eu-west-1"}.__getitem__)
     monkeypatch.setattr(places.pafs, "S3FileSystem", Regional)
 
-    system, root = file_system(f"{scheme}://lake/acks/day=1/")
-
-    assert (system.region, root) == ("eu-west-1", "lake/acks/day=1")
+    assert file_system(f"{scheme}://lake/acks/day=1/").region == "eu-west-1"
 
 
 class Regional:
@@ -137,7 +135,7 @@ def only_own_region(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bucket_in_the_region_of_the_job_is_looked_for_nowhere_else(monkeypatch):
     # Given a job in the region of the bucket
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
-    assert file_system("s3://lake/acks")[0].region == "eu-west-1"
+    assert file_system("s3://lake/acks").region == "eu-west-1"
     # When it is in another one, and us-east-1 is out of reach, then the error says where the bucket is
     monkeypatch.setenv("AWS_REGION", "us-west-2")
     with pytest.raises(OSError, match=r"lake/acks: the configured region is us-west-2"):

@@ -84,7 +84,6 @@ class Coalescer:
             yield from self._settle()
 
     def _settle(self) -> Iterator[ArrowBatches]:
-        """Take the ids that wait."""
         if not self._split:
             return
         prefixes = self._ids.prefixes
@@ -120,14 +119,13 @@ class Coalescer:
             pairs = zip(known.tolist(), highest.tolist(), strict=True)
             needed = {batch_id: ordinal + 1 for batch_id, ordinal in pairs}  # which may not fit into 64 bits
         names = known.tolist()
-        sizes = self._issued.sizes(needed)
-        found = [n if isinstance(n := sizes[b], Refused) else Block(b, 0, n, 0) for b in names]
+        whole = self._issued.whole(needed)
 
         def show(rows: Ints) -> list[str]:
             pairs = zip(keys[rows].tolist(), indices[rows].tolist(), strict=True)
             return [self._schema.row_json(batch_id, ordinal) for batch_id, ordinal in pairs]
 
-        yield from self._take(names, found, codes, indices, show)
+        yield from self._take(names, [whole[one] for one in names], codes, indices, show)
 
     def _take(
         self,

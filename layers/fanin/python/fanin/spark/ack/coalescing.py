@@ -210,7 +210,7 @@ class Few(NamedTuple):
 
     @property
     def marks(self) -> ArrowBatches:
-        """Rows of ``MARKS``, in the order of ``partition_marks``."""
+        """Rows of ``MARK_SCHEMA``, in the order of ``partition_marks``."""
         words = [row for row in self.merged if row["mask"] is not None]
         words.sort(key=lambda row: (row["batch_id"], row["number"] << 6 * row["level"], row["level"]))
         return pa.RecordBatch.from_pylist(words, schema=MARK_SCHEMA)

@@ -79,11 +79,11 @@ class IssuedItems:
             self._found[prefix] = self._check(block, rows[block.batch_id])
         return [self._found[prefix] for prefix in prefixes]
 
-    def sizes(self, needed: Mapping[int, int]) -> dict[int, int | Refused]:
-        """How many items each batch has, or why it is refused; ``needed`` as for ``_rows_with``."""
+    def whole(self, needed: Mapping[int, int]) -> dict[int, Found]:
+        """All items of each batch, or why it is refused; ``needed`` as for ``_rows_with``."""
+        rows = self._rows_with(needed).items()
         return {
-            batch_id: self._refused(batch_id, row) or (row.items if row else 0)
-            for batch_id, row in self._rows_with(needed).items()
+            one: self._refused(one, row) or Block(one, 0, row.items if row else 0, 0) for one, row in rows
         }
 
     def top_levels(self, batch_ids: Collection[int]) -> dict[int, int]:
@@ -155,10 +155,7 @@ def find_items(names: Sequence[str | None], issued: IssuedItems, *, by_id: bool)
         needed: dict[int, int] = {}
         for batch_id, ordinal in ((int(found[1]), int(found[2])) for found in split if found):
             needed[batch_id] = max(ordinal + 1, needed.get(batch_id, 0))
-        blocks = {
-            str(batch_id): size if isinstance(size, Refused) else Block(batch_id, 0, size, 0)
-            for batch_id, size in issued.sizes(needed).items()
-        }
+        blocks = {str(batch_id): block for batch_id, block in issued.whole(needed).items()}
     return [
         _NULL if name is None else _item(found, blocks[found[1]]) if found else _NO_ITEM
         for name, found in zip(names, split, strict=True)

@@ -131,7 +131,7 @@ FAILURE: Final = pa.schema(
 
 
 def partition_marks(merged: DataFrame, tasks: int) -> DataFrame:
-    """``MARKS`` of ``MERGED``: what is below a word goes to one task, so that the word is written once."""
+    """The marks of ``MERGED``: what is below a word goes to one task, so that the word is written once."""
     marks = merged.where("mask IS NOT NULL").select(*MARK_SCHEMA.names)
     windowed = marks.withColumn("_window", F.expr("shiftright(shiftleft(number, 6 * level), 12)"))
     spread = windowed.repartition(tasks, "batch_id", "_window")
@@ -160,7 +160,7 @@ def write_task(
 def mark(
     records: Iterable[ArrowBatches], ledger: LedgerService, totals: Sequence[str] = ()
 ) -> Iterator[list[WriteResult]]:
-    """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals."""
+    """Clear bits of ``MARK_SCHEMA``, some words at a time, and add what their items bring to the totals."""
     sieve = Sieve(ledger.ports.words)
 
     def write(every: Mapping[int, _Rows]) -> list[WriteResult]:
@@ -257,7 +257,6 @@ def _calls(
 
 
 def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, int]:
-    """What an item brings, by the names of the totals."""
     return {name: value for name, value in zip(totals, values, strict=False) if value is not None}
 
 

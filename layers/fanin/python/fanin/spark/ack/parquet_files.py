@@ -1,6 +1,6 @@
 """Parquet files that tasks read themselves: columns go straight into numpy, not through Spark's rows."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,7 @@ from fanin.spark.ack.numpy_items import decoded
 from fanin.spark.ack.schemas import PAGES
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.inputs.opening import DAMAGED, contradiction
-from fanin.spark.runtime.arrow import ArrowBatches
+from fanin.spark.runtime.arrow import ArrowBatches, for_each
 from fanin.spark.runtime.places import file_system, place_of
 from fanin.spark.runtime.session import most_tasks
 
@@ -46,7 +46,7 @@ class ParquetFiles:
         self, found: Sequence[FoundFile], *, exact: bool = False, spark: SparkSession | None = None
     ) -> None:
         self.exact = exact
-        self.system, _ = file_system(found[0].path, spark)
+        self.system = file_system(found[0].path, spark)
         self.sizes = {place_of(file.path): file.size for file in found}
 
     @cached_property
@@ -180,9 +180,7 @@ def pages_from_files(
     splits = files.splits(most_tasks(spark))
     coalesce = coalesce_task(batches, schema)
 
-    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        for record in records:
-            for number in record.column(0).to_pylist():
-                yield from coalesce(files.read(splits[number], schema, reasons=reasons))
+    def read(number: int) -> Iterator[ArrowBatches]:
+        return coalesce(files.read(splits[number], schema, reasons=reasons))
 
-    return spark.range(0, len(splits), 1, max(1, len(splits))).mapInArrow(run, PAGES)
+    return for_each(spark.range(0, len(splits), 1, max(1, len(splits))), read, PAGES)

@@ -50,7 +50,6 @@ the id of its item, if that came with one. Rejects and numbers of rows are as in
 MARK_SCHEMA: Final = pa.schema(list(MERGED_SCHEMA)[:5])
 """Bits to clear; the mask is the word's 64 bits, as a signed number. ``brought`` has an array for each of
 their items that brings something: its ordinal, and a value for each total, null for nothing."""
-MARKS: Final = ddl(MARK_SCHEMA)
 
 
 def filled(schema: Any, count: int, **columns: Any) -> ArrowBatches:

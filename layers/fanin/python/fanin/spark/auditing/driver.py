@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Final
@@ -16,7 +16,7 @@ from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.auditing import export, rows
 from fanin.spark.auditing.findings import MOVING
 from fanin.spark.auditing.verdicts import Audit
-from fanin.spark.runtime.arrow import ArrowBatches, ddl
+from fanin.spark.runtime.arrow import ArrowBatches, ddl, for_each
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import say
@@ -25,8 +25,6 @@ from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import classic, session
 from fanin.spark.runtime.values import whole
 
-_SNAPSHOT: Final = ("batches", "words")  # datasets of what it read, below ``snapshot``
-_RESULTS: Final = ("findings", "batches", "missing", "verified")  # of what it found, below ``output``
 _MOST_NAMED: Final = 5  # batches with findings that are named on stderr
 SEGMENTS: Final = 16
 MOST_SEGMENTS: Final = 1_000_000  # the most that DynamoDB takes
@@ -131,7 +129,11 @@ def audit(
     kept = (f"{folder}/snapshot" if snapshot is None else path_of("snapshot", snapshot)).rstrip("/")
     segments = whole("segments", segments, 1, MOST_SEGMENTS)
     spark = classic(session("fanin"), "audit")
-    tell: Callable[[str], object] = _say if progress else (lambda _: None)
+
+    def tell(line: str) -> None:
+        if progress:
+            say(f"audit: {line}", sys.stderr)
+
     began = time.time_ns() // 1_000_000
     _check_folders(spark, kept, folder)
     exports = list[export.Export]()
@@ -171,8 +173,8 @@ def audit(
 
 
 def _check_folders(spark: SparkSession, snapshot: str, output: str) -> None:
-    results = [f"{output}/{name}" for name in _RESULTS]
-    read = [f"{snapshot}/{name}" for name in _SNAPSHOT]
+    results = [f"{output}/{name}" for name in ("findings", "batches", "missing", "verified")]
+    read = [f"{snapshot}/{name}" for name in ("batches", "words")]
     for folder in read:
         check_apart(spark, "the rows that are read", folder, results)
     for folder in (*read, *results):
@@ -206,24 +208,17 @@ def _name_worst(tell: Callable[[str], object], batches: DataFrame, wrong: int, f
         tell("more batches are in the dataset batches, beside it")
 
 
-def _say(line: str) -> None:
-    say(f"audit: {line}", sys.stderr)
-
-
 def _verified(
     findings: DataFrame, service: Service, folder: str, *, repair: bool, tasks: int
 ) -> dict[str, Any]:
     """Let the ledger judge what it can, as of now; for the rest the snapshot counts."""
 
-    def verify(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        for page in pages:
-            for batch_id in page.column(0).to_pylist():
-                row = verified_row(service, batch_id, repair=repair)
-                yield pa.RecordBatch.from_pylist([row], schema=SCHEMA)
+    def verify(batch_id: int) -> Iterator[ArrowBatches]:
+        yield pa.RecordBatch.from_pylist([verified_row(service, batch_id, repair=repair)], schema=SCHEMA)
 
     moving = F.col("kind").isin([kind.value for kind in MOVING])
     doubted = findings.where(moving).select("batch_id").distinct().repartition(tasks, "batch_id")
-    looked = replace_dataset(doubted.mapInArrow(verify, ddl(SCHEMA)), folder)  # a task may run twice
+    looked = replace_dataset(for_each(doubted, verify, ddl(SCHEMA)), folder)  # a task may run twice
     left = "(found > 0 and not repaired) or error not in ('batch-gone', 'batch-not-found')"
     judged = looked.agg(
         F.count("*").alias("verified"),
@@ -249,9 +244,9 @@ SCHEMA: Final = pa.schema(
 
 def verified_row(service: Service, batch_id: int, *, repair: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"batch_id": batch_id, "pending": 0, "found": 0, "repaired": False}
-    cursor, unrepaired = None, 0
+    cursor, unrepaired, more = None, 0, True
     try:
-        while True:
+        while more:
             verdict = service.ledger().verify(batch_id, cursor=cursor, repair=repair)
             row["state"] = verdict.batch.state.value
             row["pending"] += verdict.pending
@@ -259,8 +254,7 @@ def verified_row(service: Service, batch_id: int, *, repair: bool) -> dict[str, 
             row["first"] = row.get("first") or next(iter(verdict.disagreements), None)
             unrepaired += bool(verdict.disagreements) and not verdict.repaired
             cursor = verdict.cursor
-            if cursor is None:
-                break
+            more = cursor is not None
     except FaninError as error:
         row["error"] = error.code
     else:

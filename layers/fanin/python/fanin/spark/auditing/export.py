@@ -8,7 +8,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Ou
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fanin.errors import ExportDamaged
 from fanin.spark.auditing.rows import LINES
-from fanin.spark.runtime.arrow import ArrowBatches
+from fanin.spark.runtime.arrow import ArrowBatches, for_each
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.service import Service
 
@@ -103,13 +103,11 @@ def scan(
     on them.
     """
 
-    def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        for page in pages:
-            for segment in page.column(0).to_pylist():
-                for lines in read_segment(service, table, segment, segments=segments, consistent=consistent):
-                    yield pa.RecordBatch.from_pydict({"value": lines})
+    def pages(segment: int) -> Iterator[ArrowBatches]:
+        for lines in read_segment(service, table, segment, segments=segments, consistent=consistent):
+            yield pa.RecordBatch.from_pydict({"value": lines})
 
-    return spark.range(0, segments, 1, segments).mapInArrow(run, LINES)
+    return for_each(spark.range(0, segments, 1, segments), pages, LINES)
 
 
 def read_segment(

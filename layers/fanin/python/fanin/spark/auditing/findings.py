@@ -99,7 +99,6 @@ def _of_words(words: DataFrame) -> DataFrame:
 
 
 def _of_batches(batches: DataFrame) -> DataFrame:
-    """What single rows of batches show."""
     live = f"state in ('{State.OPEN}', '{State.CLOSED}')"
     contradicts = (
         f"case when state = '{State.OPEN}' and closed_at is not null then 'open, and it has closed_at'"

@@ -71,7 +71,6 @@ def _whole_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[Columns]:
 
 
 def _block_starts(columns: Columns) -> Any:
-    """The rows at which blocks begin."""
     changed = np.ones(len(columns["level"]), bool)
     changed[1:] = np.any([columns[name][1:] != columns[name][:-1] for name in BLOCK], axis=0)
     return np.flatnonzero(changed)

@@ -16,7 +16,6 @@ from fanin.domain.batch import Mode, State
 from fanin.domain.totals import MAX_CHILD_SUM, MAX_TOTALS
 from fanin.spark.auditing.rows import SUM
 
-_WORD: Final = ("batch_id", "level", "number")
 _ZERO: Final = f"cast(0 as {SUM})"
 _PLACES: Final = f"sequence(0, {MAX_TOTALS - 1})"
 _NAMED: Final = "coalesce(place < size(totals), false)"
@@ -118,7 +117,7 @@ def word_totals(words: DataFrame) -> DataFrame:
         .select("batch_id", "place.*")
     )
     together = (
-        places.groupBy(*_WORD)
+        places.groupBy("batch_id", "level", "number")
         .agg(F.first("word", ignorenulls=True).alias("word"), F.collect_list("child").alias("children"))
         .where("word is not null")
         .select("batch_id", "word.*", "children")

@@ -196,7 +196,6 @@ class Runs:
 
 @contextmanager
 def _explained(what: str) -> Iterator[None]:
-    """Turn AWS's errors into fanin's."""
     try:
         with translated():
             yield

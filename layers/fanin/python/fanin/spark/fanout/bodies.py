@@ -117,7 +117,7 @@ def with_body(frame: DataFrame) -> DataFrame:
 def _judged(*, keyed: bool) -> tuple[Column, Column]:
     """The reason why a row has no message, and the same in words."""
     body, larger = F.col(BODY), f"over {MOST_BODY} bytes; store it elsewhere and send its key"
-    judgements: Sequence[tuple[Column, Reason, Column | str]] = (
+    judgements: list[tuple[Column, Reason, Column | str]] = [
         (F.col(LINE).isNotNull(), Reason.MALFORMED, F.col(PROBLEM)),
         (body.isNull(), Reason.NULL, "the body is null"),
         (F.col(_WRONG).isNotNull(), Reason.MALFORMED, F.col(_WRONG)),
@@ -125,8 +125,15 @@ def _judged(*, keyed: bool) -> tuple[Column, Column]:
         (body == "", Reason.MALFORMED, "the body is empty; queues do not take that"),
         (body.rlike(UNSENDABLE), Reason.MALFORMED, "the body has a character that no SQS message may carry"),
         (F.octet_length(body) > MOST_BODY, Reason.TOO_LARGE, f"the body is {larger}"),
-        *(_of_keys() if keyed else ()),
-    )
+    ]
+    if keyed:  # see ``fanin.domain.ids.checked_key``
+        key, larger = F.col(KEY), f"over {MAX_KEY} bytes in UTF-8; take a digest of what is longer"
+        judgements += [
+            (key.isNull(), Reason.NULL, "the key is null"),
+            (not_utf8(key), Reason.MALFORMED, "the key has bytes that are not UTF-8"),
+            (key == "", Reason.MALFORMED, "the key is empty"),
+            (F.octet_length(key) > MAX_KEY, Reason.TOO_LARGE, f"the key is {larger}"),
+        ]
     reason, detail = F.lit(None).cast("string"), F.lit(None).cast("string")
     for test, why, words in reversed(judgements):
         reason = F.when(test, F.lit(why.value)).otherwise(reason)
@@ -134,19 +141,7 @@ def _judged(*, keyed: bool) -> tuple[Column, Column]:
     return reason.alias("reason"), detail.alias("detail")
 
 
-def _of_keys() -> Sequence[tuple[Column, Reason, str]]:
-    """What keys of items must be; see ``fanin.domain.ids.checked_key``."""
-    key, longer = F.col(KEY), f"over {MAX_KEY} bytes in UTF-8; take a digest of what is longer"
-    return (
-        (key.isNull(), Reason.NULL, "the key is null"),
-        (not_utf8(key), Reason.MALFORMED, "the key has bytes that are not UTF-8"),
-        (key == "", Reason.MALFORMED, "the key is empty"),
-        (F.octet_length(key) > MAX_KEY, Reason.TOO_LARGE, f"the key is {longer}"),
-    )
-
-
 def _object(rows: DataFrame, names: Sequence[str]) -> Column:
-    """A row as a JSON object."""
     if not names:
         return F.lit(None).cast("string")
     for name in names:

@@ -170,7 +170,6 @@ def fan_out(
 
 
 def _retry(spark: SparkSession, service: Service, plan: FanOutPlan, rows: FailedRows) -> FannedOut:
-    """Send the failed rows of an earlier fan-out."""
     source = {**rows.describe(), "queue": plan.queue}
     retried = take_failed_rows(spark, service, rows, plan.folder, source)
     if retried.staging.rows:

@@ -1,26 +1,21 @@
 """The queue and the batch of a fan-out: what it can fill, how a batch is opened, where its items begin."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fanin.app.ledger.service import LedgerService
 from fanin.client.conversions import batch_request
-from fanin.client.sqs import queue_errors
+from fanin.client.sqs import SQSClient, queue_errors
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
 from fanin.errors import GONE, AccessDenied, BatchClosed, IdempotencyKeyReused, InvalidRequest, NotConfigured
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.runtime.service import Service
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 STAGING: Final = "staging"
 """The entry in the metadata of a fan-out's batch that names its staging."""

@@ -16,7 +16,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, TypeGuard
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -24,7 +24,6 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterComm
 from pyspark.sql.types import StringType, StructType
 
 from fanin.client.messages import Message
-from fanin.client.tracker import Tracker
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.diagnosis import SentItems
@@ -167,7 +166,10 @@ class FaninWriter(DataSourceArrowWriter):
         if batch.state.terminal and batch.state is not State.COMPLETE:
             raise BatchClosed(f"batch {self.batch_id} was {batch.state} while it was written to")
         counting = [message for message in messages if isinstance(message, SentBlocks)]
-        self._fail(tracker, [span for message in counting for span in message.failed], salt)
+        # To fail an item again has no effect.
+        for start, stop, why in (span for message in counting for span in message.failed):
+            prefix = self._prefix(start, stop, salt)
+            tracker.fail(Failure(f"{prefix}:{at}", why, source=self.to.queue) for at in range(stop - start))
         ours = [span for message in counting for span in message.spans]
         # Items of a batch with totals are marked one by one, and a call marks only so many.
         most = MAX_MARKS if batch.totals else ids.MAX_COUNT
@@ -198,7 +200,8 @@ class FaninWriter(DataSourceArrowWriter):
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         for page in pages:
             bodies, keys = _bodies_of(page.column(self.body)), _texts_of(page.column(self.keys))
-            good = [(key, body) for key, body in zip(keys, bodies, strict=True) if _is_key(key)]
+            rows = zip(keys, bodies, strict=True)
+            good = [(key, body) for key, body in rows if key and len(key.encode()) <= MAX_KEY]
             if bad := len(keys) - len(good):
                 self._added(bad, sent)
                 sent.failed.append((*sent.spans[-1], _NO_KEY))
@@ -234,12 +237,6 @@ class FaninWriter(DataSourceArrowWriter):
         sent.spans.append((block.first, block.stop))
         return list(group)
 
-    def _fail(self, tracker: Tracker, spans: Iterable[tuple[int, int, str]], salt: bytes) -> None:
-        """Fail the items of rows without a message or a key; to do so again has no effect."""
-        for start, stop, why in spans:
-            prefix = self._prefix(start, stop, salt)
-            tracker.fail(Failure(f"{prefix}:{at}", why, source=self.to.queue) for at in range(stop - start))
-
     def _prefix(self, start: int, stop: int, salt: bytes) -> str:
         return ids.issue(self.batch_id, start, stop - start, salt).prefix
 
@@ -273,10 +270,6 @@ def _bodies_of(column: Any) -> list[str | None]:
         text if text and len(text.encode()) <= MOST_BODY and not re.search(UNSENDABLE, text) else None
         for text in _texts_of(column)
     ]
-
-
-def _is_key(text: str | None) -> TypeGuard[str]:
-    return text is not None and 1 <= len(text.encode()) <= MAX_KEY
 
 
 def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

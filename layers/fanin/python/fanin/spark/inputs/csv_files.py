@@ -177,7 +177,6 @@ def _line_ends(spark: SparkSession, paths: Sequence[str], dialect: Dialect) -> d
 
 
 def _count_quotes(dialect: Dialect) -> Column:
-    """How many quotes a line has that begin or end a value."""
     if not dialect.quote:
         return F.lit(0)
     text = F.col("value")
@@ -310,7 +309,6 @@ def _wrong(name: str, number: Column) -> Column:
 
 
 def _written(names: Sequence[str], dialect: Dialect) -> Column:
-    """A line with these columns."""
     form = {name: str(dialect.csv_options()[name]) for name in ("sep", "quote", "escape")}
     spaces = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
     texts = (F.col(quoted(name)).cast("string").alias(name) for name in names)

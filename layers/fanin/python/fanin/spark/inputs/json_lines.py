@@ -94,7 +94,6 @@ def objects(raw: bytes, codec: str, fields: dict[str, int], *, whole: bool, exac
 
 
 def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, _Pairs]]:
-    """The objects of a text with their places."""
     start = at = _space(text, 0)
     array = whole and text[at : at + 1] == "["
     if array:

@@ -74,7 +74,7 @@ def _looked_up(spark: SparkSession, paths: Sequence[str]) -> list[FoundFile] | N
     if len(paths) > _FEW and not all(map(is_local, paths)):
         return None
     try:
-        system, _ = file_system(paths[0], spark)
+        system = file_system(paths[0], spark)
         each = system.get_file_info([place_of(path) for path in paths])
     except (pa.ArrowException, OSError):
         return None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
@@ -117,7 +117,7 @@ def open_input(
     root = path.rstrip("/") if literal != path else literal_root(path)
     base = Folder(spark, root, only_read=True).uri
     layouts = _by_layout(base, files)
-    footers = _footers(spark, files) if format_ is DatasetFormat.PARQUET else _Footers(None, alike=False)
+    promised, alike = _footers(spark, files) if format_ is DatasetFormat.PARQUET else (None, False)
     whole = literal if list(layouts) == [()] else None
 
     def part(folders: Sequence[str], some: Sequence[FoundFile]) -> list[DataFrame]:
@@ -126,7 +126,7 @@ def open_input(
             return read_csv(spark, some, given, types=types, folders=folders, base=under, whole=whole)
         if format_ is DatasetFormat.JSON:
             return [read_json(spark, [file.path for file in some], given, fields, whole)]
-        return [_read(spark, some, format_, under, whole, alike=footers.alike)]
+        return [_read(spark, some, format_, under, whole, alike=alike)]
 
     parts = [_opened(path, partial(part, folders, some)) for folders, some in layouts.items()]
     if frames := list(chain.from_iterable(parts)):
@@ -134,7 +134,7 @@ def open_input(
     else:
         names = [*fields, *([TEXT] if format_ is DatasetFormat.JSON else [])]
         rows = spark.createDataFrame([], types or ", ".join(f"`{name}` string" for name in names))
-    return Opened(readable(rows), format_, files, footers.rows)
+    return Opened(readable(rows), format_, files, promised)
 
 
 def fingerprint_of(spark: SparkSession, given: Dataset) -> dict[str, Any] | None:
@@ -235,18 +235,14 @@ def readable(rows: DataFrame) -> DataFrame:
 DAMAGED: Final = "the file is damaged, or its writer is wrong: write it anew"
 
 
-class _Footers(NamedTuple):
-    """How many rows the footers of all files promise; whether all have the same schema, also for Spark."""
+def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> tuple[int | None, bool]:
+    """How many rows the footers of all files promise; whether all have the same schema, also for Spark.
 
-    rows: int | None
-    alike: bool
-
-
-def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> _Footers:
-    """Look at the footers of Parquet files, unless pyarrow has no credentials, or one is damaged."""
+    Nobody knows if pyarrow has no credentials, or a footer is damaged.
+    """
     if (told := read_here(spark, [file.path for file in files], _footer)) is None:
-        return _Footers(None, alike=False)
-    return _Footers(sum(rows for rows, _ in told), len({schema for _, schema in told}) == 1)
+        return None, False
+    return sum(rows for rows, _ in told), len({schema for _, schema in told}) == 1
 
 
 def _footer(opened: Any, path: str) -> tuple[int, str]:

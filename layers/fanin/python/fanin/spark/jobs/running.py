@@ -169,7 +169,6 @@ def _warned(summary: Summary, path: str | None) -> Summary:
 
 
 def _explain(job: str, summary: Summary, folder: str | None) -> None:
-    """Say on stderr what people should look at."""
     if "warning" in summary:
         say(f"{job}: warning: {summary['warning']}", sys.stderr)
     if "detail" in summary:

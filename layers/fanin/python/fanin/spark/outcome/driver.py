@@ -20,12 +20,11 @@ from fanin.spark.ack.input_schema import MAY_BE_WHOLE, InputSchema, check_key_ty
 from fanin.spark.ack.issued import StoredBatches
 from fanin.spark.ack.page_merger import WINDOW_BITS
 from fanin.spark.ack.schemas import slices
-from fanin.spark.ack.sql_items import normalize, resolve
+from fanin.spark.ack.sql_items import ABSENT, looked_up, normalize, resolve
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.names import folded, quoted, with_names
 from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.arrow import ArrowBatches, page
-from fanin.spark.runtime.lookups import ABSENT, looked_up
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session_of
@@ -113,7 +112,6 @@ def outcomes(
 
 
 def _batch(rows: DataFrame) -> Column:
-    """The column ``batch_id`` as a number."""
     kind = rows.schema["batch_id"].dataType
     return whole_number("batch_id", kind) if isinstance(kind, MAY_BE_WHOLE) else F.col("batch_id")
 
@@ -210,7 +208,6 @@ def _result(ledger: LedgerService, row: ResultRow) -> str | None:
 
 
 def _states(ledger: LedgerService, batch: Batch, ordinals: Sequence[int]) -> dict[int, ItemState]:
-    """What the words say of items, by ordinal."""
     numbers = sorted({ordinal // _TREE.width for ordinal in ordinals})
     leaves = {number: WordKey(batch.batch_id, 0, number) for number in numbers}
     above = {

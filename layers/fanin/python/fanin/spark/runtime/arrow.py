@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 ArrowBatches: TypeAlias = Any
 """A ``pyarrow.RecordBatch``; pyarrow has no type annotations."""
@@ -32,3 +33,14 @@ def page(schema: Any, rows: Sequence[Sequence[Any]]) -> ArrowBatches:
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def for_each(numbers: DataFrame, make: Callable[[int], Iterator[ArrowBatches]], columns: str) -> DataFrame:
+    """Make pages of each number in the only column of a DataFrame, in as many tasks as it has partitions."""
+
+    def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
+        for some in pages:
+            for number in some.column(0).to_pylist():
+                yield from make(number)
+
+    return numbers.mapInArrow(run, columns)

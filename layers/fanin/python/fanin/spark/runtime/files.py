@@ -119,7 +119,6 @@ class Folder:
             self._system.delete(beside, False)
 
     def _store(self, file: Any, content: bytes) -> bool:
-        """Write an object that is not there."""
         builder = self._system.createFile(file).overwrite(False).recursive()
         _fill(builder.opt(_SURELY, True).build(), content)
         return True

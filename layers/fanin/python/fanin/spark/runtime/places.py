@@ -67,8 +67,8 @@ BUCKETS: Final = (*S3, "gs")
 _AMAZON: Final = "amazonaws.com"
 
 
-def file_system(path: str, spark: SparkSession | None = None) -> tuple[Any, str]:
-    """Find the file system of a path, which can be sent to tasks, and the path in it.
+def file_system(path: str, spark: SparkSession | None = None) -> Any:
+    """Find the file system of a path, which takes that as ``place_of`` has it and can be sent to tasks.
 
     Without a session only the environment counts, and not the settings of S3A.
 
@@ -81,12 +81,11 @@ def file_system(path: str, spark: SparkSession | None = None) -> tuple[Any, str]
         environment = Settings.from_env().environment
         options = s3_options(bucket, _conf(spark), environment)
         if "region" not in options and _AMAZON in options.get("endpoint_override", _AMAZON):
-            return _looked_for(place, options, environment), place
-        return pafs.S3FileSystem(**options), place
+            return _looked_for(place, options, environment)
+        return pafs.S3FileSystem(**options)
     if is_local(path):
-        return pafs.LocalFileSystem(), place_of(path)
-    system, _ = pafs.FileSystem.from_uri(quote(path, safe="/:"))
-    return system, place_of(path)
+        return pafs.LocalFileSystem()
+    return pafs.FileSystem.from_uri(quote(path, safe="/:"))[0]
 
 
 def place_of(path: str) -> str:
@@ -121,7 +120,7 @@ def read_here(spark: SparkSession, paths: Sequence[str], read: Callable[[Any, st
     if not paths:
         return []
     try:
-        system, _ = file_system(paths[0], spark)
+        system = file_system(paths[0], spark)
         if all(map(is_local, paths)):  # where threads gain nothing
             return [one(path) for path in paths]
         with ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from threading import Event, Thread
 from typing import Final, Self, TextIO
 
@@ -30,22 +31,20 @@ _FIRST: Final = 10.0
 _WIDTH: Final = 20
 
 
+@dataclass(eq=False)
 class JobProgress:
     """Shows the progress of one step of a job while the step runs, inside a ``with`` block."""
 
-    def __init__(
-        self,
-        what: str,
-        total: int,
-        done: Callable[[], int],
-        *,
-        out: TextIO | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._what, self._total, self._done, self._clock = what, total, done, clock
-        self._out = out or sys.stderr
-        self._terminal = self._out.isatty()
-        self._began = clock()
+    what: str
+    total: int
+    done: Callable[[], int]
+    _: KW_ONLY
+    out: TextIO = field(default_factory=lambda: sys.stderr)
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._terminal = self.out.isatty()
+        self._began = self.clock()
         self._over = Event()
         self._thread = Thread(target=self._run, daemon=True)
 
@@ -59,18 +58,18 @@ class JobProgress:
         if kind is None or not self._terminal:
             self._write(self.line())
         if self._terminal:
-            say("", self._out)
+            say("", self.out)
 
     def line(self) -> str:
         """How far it is, at what rate, and how long the rest takes at that rate."""
-        done, seconds = min(self._done(), self._total), self._clock() - self._began
-        share = done / self._total if self._total else 1.0
-        said = f"{done:,} of {self._total:,} {self._what}, {share:.0%}"
+        done, seconds = min(self.done(), self.total), self.clock() - self._began
+        share = done / self.total if self.total else 1.0
+        said = f"{done:,} of {self.total:,} {self.what}, {share:.0%}"
         if done and seconds >= _FIRST:
             rate = done / seconds
             said += f", {rate:,.0f} a second"
-            if done < self._total:
-                said += f", {duration((self._total - done) / rate)} left"
+            if done < self.total:
+                said += f", {duration((self.total - done) / rate)} left"
         return said
 
     def _run(self) -> None:
@@ -79,8 +78,8 @@ class JobProgress:
 
     def _write(self, line: str) -> None:
         if self._terminal:
-            share = min(self._done() / self._total, 1.0) if self._total else 1.0
+            share = min(self.done() / self.total, 1.0) if self.total else 1.0
             filled = round(share * _WIDTH)
-            say(f"\r\x1b[K{'━' * filled}{'╌' * (_WIDTH - filled)} {line}", self._out, end="")
+            say(f"\r\x1b[K{'━' * filled}{'╌' * (_WIDTH - filled)} {line}", self.out, end="")
         else:
-            say(line, self._out)
+            say(line, self.out)
