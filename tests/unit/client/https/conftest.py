@@ -57,7 +57,7 @@ class Waits:
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
-        self.backoff = Backoff(base=1, cap=8, sleep=self.seconds.append, fraction=lambda: 1.0)
+        self.backoff = Backoff(tries=4, base=1, cap=8, sleep=self.seconds.append, fraction=lambda: 1.0)
 
 
 OUTAGES = {
@@ -129,7 +129,7 @@ class Gateway:
 
 def https(transport: Callable[[HttpsRequest], Response]) -> HttpsServices:
     """All services over a transport, with no wait between attempts."""
-    patient = Backoff(sleep=lambda _: None)
+    patient = Backoff(tries=6, sleep=lambda _: None)
     return HttpsServices(HttpsApi(URL, sign=unsigned, transport=transport, backoff=patient))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fanin.adapters.backoff import Backoff
 from fanin.app.api import Ledger
 from fanin.client.https.api import NOTHING, HttpsApi, error_of
 from fanin.client.https.services import HttpsServices
@@ -33,7 +34,7 @@ from tests.unit.client.https.conftest import URL, Script, Waits, ok, problem
 
 @pytest.fixture
 def api_of(waits: Waits) -> Callable[[Script], HttpsApi]:
-    return lambda script: HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff, attempts=4)
+    return lambda script: HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff)
 
 
 @pytest.fixture
@@ -159,12 +160,12 @@ class TestRetries:
     @pytest.mark.parametrize("body", [b"not json", b"{}", b"null", b"[" * 100_000])
     def test_an_answer_of_another_version_says_what_to_check(self, body):
         script = Script(Response(200, {}, body))
-        api = HttpsApi(URL, sign=unsigned, transport=script, attempts=1)
+        api = HttpsApi(URL, sign=unsigned, transport=script, backoff=Backoff(tries=1))
         with pytest.raises(ServiceUnavailable, match="check that the URL is that of a fanin API"):
             api.call(MARKED, "POST", "/acks", {})
 
     def test_a_call_is_sent_six_times_unless_told_otherwise(self, longest_waits):
-        for options, expected in (({}, 6), ({"attempts": 10}, 10)):
+        for options, expected in (({}, 6), ({"backoff": Backoff(tries=10, base=0.1, cap=20)}, 10)):
             longest_waits.clear()
             # Given a service that never answers
             script = Script(*[ServiceUnavailable("no answer")] * expected)

@@ -37,9 +37,7 @@ def there(direct: Services) -> LedgerService:
 @pytest.fixture
 def ledger_of(waits: Waits) -> Callable[[Script], Ledger]:
     return lambda script: (
-        HttpsServices(
-            HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff, attempts=4)
-        ).ledger
+        HttpsServices(HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff)).ledger
     )
 
 

@@ -104,7 +104,7 @@ class TestFailures:
             "send_message_batch", partly(lambda entry: entry["MessageBody"] == "3", sender_fault=fault)
         )
         sender = Sender(
-            faulty, queue, group_id="g", strict=True, attempts=2, backoff=Backoff(sleep=lambda _: None)
+            faulty, queue, group_id="g", strict=True, backoff=Backoff(tries=2, sleep=lambda _: None)
         )
         block = [(f"item {n}", Message(str(n))) for n in range(5)]
         # When, then
@@ -207,7 +207,7 @@ def test_a_queue_that_does_not_answer_is_asked_six_times_and_no_wait_is_longer_t
 
     longest_waits.clear()
     with pytest.raises(ServiceUnavailable):
-        list(Sender(faulty, queue, group_id="g", attempts=10).send([block]))
+        list(Sender(faulty, queue, group_id="g", backoff=Backoff(tries=10, base=0.1, cap=20)).send([block]))
     assert longest_waits[5:] == [3.2, 6.4, 12.8, 20]
 
 

@@ -86,7 +86,6 @@ def _progress(run: Session) -> Callable[[Redriving], None]:
 
 
 def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> FactSheet:
-
     sent = "to send" if dry_run else "sent"
     rows: list[tuple[str, object]] = [
         ("batch", None if found.batch_id is None else str(found.batch_id)),

@@ -198,12 +198,7 @@ def restore(
     if replace and not batches:
         raise typer.BadParameter("--replace needs --batch: it undoes what was acknowledged since")
     run, settings = session(ctx), Settings.from_env()
-    tables = {
-        "batches": settings.batches_table,
-        "words": settings.words_table,
-        "parts": settings.parts_table,
-        "directory": settings.directory_table,
-    }
+    tables = {name: getattr(settings, f"{name}_table") for name in ("batches", "words", "parts", "directory")}
     shown = Table("table", "found", "copied", right=("found", "copied"))
     document = []
     restored = RestoredTables(tables, suffix, now=time.time())

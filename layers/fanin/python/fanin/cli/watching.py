@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -153,15 +153,10 @@ def elapsed(progress: Progress, now: int) -> str:
     return f"{clock(max(0, (row.ended_at or now) - row.created_at) / 1000)} elapsed"
 
 
-@contextmanager
-def _drawing(run: Session, *, several: bool) -> Iterator[Draw]:
+def _drawing(run: Session, *, several: bool) -> AbstractContextManager[Draw]:
     if run.as_json:
-        yield lambda _: None
-    elif run.draws:
-        with _bars(run.stderr, several=several) as draw:
-            yield draw
-    else:
-        yield _lines(run, several=several)
+        return nullcontext(lambda _: None)
+    return _bars(run.stderr, several=several) if run.draws else nullcontext(_lines(run, several=several))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from math import inf
 
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Buffers
@@ -57,19 +58,16 @@ class Producer:
             BufferNotFound: the buffer does not exist.
         """
         backoff = self.backoff or ROOM_WAITS
-        give_up = None if timeout is None else self.now() + timeout
+        give_up = self.now() + (inf if timeout is None else timeout)
         attempt = 0
         while True:
             try:
                 return self.put_now(*payloads, key=key)
             except LimitReached as error:
-                pause = backoff.delay(attempt, error.retry_after)
-                if give_up is not None:
-                    left = give_up - self.now()
-                    if left <= 0:
-                        raise
-                    pause = min(pause, left)
-                backoff.sleep(pause)
+                left = give_up - self.now()
+                if left <= 0:
+                    raise
+                backoff.sleep(min(backoff.delay(attempt, error.retry_after), left))
                 attempt += 1
 
     def put_now(self, *payloads: str, key: str | None = None) -> Accepted:

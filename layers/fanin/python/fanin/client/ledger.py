@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Unpack, overload
 
+from fanin import errors
 from fanin.client import conversions
 from fanin.client.conversions import BatchOptions, Duration, Moment
 from fanin.client.items_in_hand import IN_HAND
@@ -17,14 +18,6 @@ from fanin.domain.paging import pages
 from fanin.domain.redrives import OrdinalRange
 from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_expired, merge_verdicts
 from fanin.domain.targets import TargetReport
-from fanin.errors import (
-    BatchClosed,
-    BatchGone,
-    InvalidRequest,
-    ItemHasChild,
-    OutcomeUnknown,
-    ServiceUnavailable,
-)
 
 
 class LedgerCalls(MarkingCalls):
@@ -61,7 +54,7 @@ class LedgerCalls(MarkingCalls):
             return self.ledger.open(request, key=key)
         batch = self._open_or_resume(request, key)
         if batch.state.terminal and not batch.used:
-            raise BatchClosed(
+            raise errors.BatchClosed(
                 f"batch {batch.batch_id} has ended as {batch.state} before anything was added, so it does not"
                 f" mark item {parent_item}; open another, with another key"
             )
@@ -102,9 +95,9 @@ class LedgerCalls(MarkingCalls):
         """Open the child of an item whose message is handled, or return that of an earlier delivery."""
         try:
             return self.ledger.open(request, key=key)
-        except ItemHasChild as refused:
+        except errors.ItemHasChild as refused:
             return self.ledger.status(refused.child).batch
-        except (InvalidRequest, BatchGone):
+        except (errors.InvalidRequest, errors.BatchGone):
             # If the batch of the item has ended, its other messages are dropped
             if (batch_id := batch_of(request.parent_item or "")) is not None:
                 self.ended.look(self._row, batch_id)
@@ -157,20 +150,20 @@ class LedgerCalls(MarkingCalls):
         """
         if keys is not None:
             if count is not None or key is not None or isinstance(keys, str):
-                raise InvalidRequest("give several keys, or a count and perhaps a key, and not both")
+                raise errors.InvalidRequest("give several keys, or a count and perhaps a key, and not both")
             named = [one if isinstance(one, ItemKey) else ItemKey(checked_key(one)) for one in keys]
             blocks = chunks(named, max_items=MAX_KEYS)
             return [one for some in blocks for one in self.ledger.add_keys(batch_id, some, item=item).items]
         if count is None:
-            raise InvalidRequest("say how many items to add, or give their keys")
+            raise errors.InvalidRequest("say how many items to add, or give their keys")
         if item is not None:
             return self.ledger.add(batch_id, count, item=item, key=item if key is None else key)
         if key is not None:
             return self.ledger.add(batch_id, count, key=key)
         try:
             return self.ledger.add(batch_id, count, key=uuid.uuid4().hex)
-        except ServiceUnavailable as error:
-            raise OutcomeUnknown(
+        except errors.ServiceUnavailable as error:
+            raise errors.OutcomeUnknown(
                 f"{error}; {count} items may have been added to batch {batch_id}, which cannot complete then"
                 " because nobody knows them. Pass a key to add, so that a repeat returns the same items"
             ) from error

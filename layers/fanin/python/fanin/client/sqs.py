@@ -7,13 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    NoCredentialsError,
-    NoRegionError,
-    ParamValidationError,
-)
+from botocore import exceptions
 
 from fanin import errors
 from fanin.adapters.aws import LEAN
@@ -79,15 +73,15 @@ def queue_errors(queue_url: str) -> Iterator[None]:
     """
     try:
         yield
-    except ClientError as error:
+    except exceptions.ClientError as error:
         raise _translated(error, queue_url) from error
-    except (NoCredentialsError, NoRegionError) as error:
+    except (exceptions.NoCredentialsError, exceptions.NoRegionError) as error:
         raise errors.NotConfigured(
             f"{error}; configure AWS credentials and region to use {queue_url}"
         ) from error
-    except ParamValidationError as error:
+    except exceptions.ParamValidationError as error:
         raise errors.InvalidRequest(str(error)) from error
-    except BotoCoreError as error:
+    except exceptions.BotoCoreError as error:
         raise errors.ServiceUnavailable(f"no answer from SQS for {queue_url}: {error}") from error
 
 
@@ -140,7 +134,7 @@ class PolledQueue:
             logger.warning("message %s is done but comes again: %s", message_id, failure["Code"])
 
 
-def _translated(error: ClientError, queue_url: str) -> errors.FaninError:
+def _translated(error: exceptions.ClientError, queue_url: str) -> errors.FaninError:
     code = error.response["Error"]["Code"]
     message = f"{queue_url}: {refusal_text(code, error.response['Error'].get('Message'))}"
     if any(part in code for part in _DENIED):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -108,8 +108,12 @@ class Templates:
 
     def _asset(self, name: str) -> str:
         """The address of a static file; it changes with its content, so browsers may keep the file."""
-        version = sha256((HERE / "static" / name).read_bytes()).hexdigest()[:12]
-        return self.url("static", name, v=version)
+        return self.url("static", name, v=_version(name))
+
+
+@cache
+def _version(name: str) -> str:
+    return sha256((HERE / "static" / name).read_bytes()).hexdigest()[:12]
 
 
 def _straight(value: Any) -> Any:

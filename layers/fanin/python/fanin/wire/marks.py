@@ -7,21 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from fanin.domain import limits
+from fanin.domain import limits, marks
 from fanin.domain.ids import MAX_COUNT
-from fanin.domain.marks import (
-    Count,
-    Done,
-    Failure,
-    ItemRange,
-    Malformed,
-    Mark,
-    Marked,
-    Receipt,
-    Unsettled,
-    checked,
-    weight,
-)
 from fanin.domain.totals import MAX_VALUE, NAME
 from fanin.errors import BY_CODE, FaninError, InvalidRequest, RequestTooLarge
 from fanin.wire import json_types as t
@@ -36,7 +23,7 @@ VALUES: Final = t.map_of(
 """What an item adds to each total of its batch."""
 DONE: Final = request(
     "Done",
-    Done,
+    marks.Done,
     item=t.ITEM_ID,
     totals=VALUES,
     result=t.ANYTHING.described(
@@ -45,7 +32,7 @@ DONE: Final = request(
 )
 FAILURE: Final = request(
     "Failure",
-    Failure,
+    marks.Failure,
     item=t.ITEM_ID.called("failed"),
     reason=t.text(limits.MAX_REASON).left_out_if_empty(),
     message=KEPT_MESSAGE.left_out_if_empty(),
@@ -59,40 +46,40 @@ FAILURE: Final = request(
 )
 RANGE: Final = request(
     "ItemRange",
-    ItemRange,
+    marks.ItemRange,
     group=GROUP_NAME,
     start=t.whole(0, MAX_COUNT).called("from"),
     stop=t.or_null(t.whole(1, MAX_COUNT)).called("to"),
 )
 COUNT: Final = request(
-    "CountItems", Count, batch_id=t.BATCH_ID, n=t.whole(1, MAX_COUNT).called("count"), totals=VALUES
+    "CountItems", marks.Count, batch_id=t.BATCH_ID, n=t.whole(1, MAX_COUNT).called("count"), totals=VALUES
 )
 
 _BY_FIELD: Final[dict[str, Shape[Any]]] = {"failed": FAILURE, "item": DONE, "group": RANGE, "count": COUNT}
 """The field that tells what kind of mark an object is."""
-_BY_TYPE: Final[dict[type[Any], Shape[Any]]] = {Done: DONE, Failure: FAILURE, ItemRange: RANGE, Count: COUNT}
+_SHAPES: Final[tuple[Shape[Any], ...]] = (DONE, FAILURE, RANGE, COUNT)
 
 
-def _encode(mark: Mark) -> str | t.Json:
+def _encode(mark: marks.Mark) -> str | t.Json:
     if isinstance(mark, str):
         return mark
-    if isinstance(mark, Malformed):
+    if isinstance(mark, marks.Malformed):
         raise mark.error
-    shape = next(shape for kind, shape in _BY_TYPE.items() if isinstance(mark, kind))
+    shape = next(shape for shape in _SHAPES if isinstance(mark, shape.stands_for))
     body: t.Json = shape.encode(mark)
     return body
 
 
-def _decode(entry: Any) -> Mark:
+def _decode(entry: Any) -> marks.Mark:
     if isinstance(entry, str):
         return entry
     try:
-        return checked(_read(entry))
+        return marks.checked(_read(entry))
     except InvalidRequest as error:
-        return Malformed(error)
+        return marks.Malformed(error)
 
 
-def _read(entry: Any) -> Mark:
+def _read(entry: Any) -> marks.Mark:
     shape = next((_BY_FIELD[name] for name in _BY_FIELD if isinstance(entry, dict) and name in entry), None)
     if shape is None:
         raise InvalidRequest(
@@ -103,7 +90,7 @@ def _read(entry: Any) -> Mark:
         _check_fields("an entry of marks", shape, entry)
         if isinstance(message := entry.get("message"), dict):
             _check_fields("the message of a failure", KEPT_MESSAGE, message)
-        mark: Mark = shape.decode(entry)
+        mark: marks.Mark = shape.decode(entry)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InvalidRequest(
             f"an entry of marks cannot be read ({type(error).__name__}: {error}); see MarkItems in the"
@@ -118,8 +105,8 @@ def _check_fields(what: str, shape: Shape[Any], entry: t.Json) -> None:
         raise InvalidRequest(f"{what} has the unknown field {limits.shown(unknown[0])}; known are {known}")
 
 
-MARK: Final[t.JsonType[Mark]] = t.JsonType(
-    {"anyOf": [t.ITEM_ID.schema, *(shape.schema for shape in _BY_TYPE.values())]}, _encode, _decode
+MARK: Final[t.JsonType[marks.Mark]] = t.JsonType(
+    {"anyOf": [t.ITEM_ID.schema, *(shape.schema for shape in _SHAPES)]}, _encode, _decode
 )
 """One mark; a plain item id means that the item is done."""
 
@@ -127,13 +114,13 @@ _MARKS: Final = t.many(MARK, limits.MAX_MARKS).with_keywords(**{t.EACH_ALONE: Tr
 MARKS: Final = wrapped("MarkItems", "marks", _MARKS)
 """The body of a request, and a message of the ack queue."""
 
-RECEIPT: Final = answer("Receipt", Receipt, batch_id=t.BATCH_ID, duplicates=t.many(t.ITEM_ID))
+RECEIPT: Final = answer("Receipt", marks.Receipt, batch_id=t.BATCH_ID, duplicates=t.many(t.ITEM_ID))
 
 UNSETTLED: Final = plain("UnsettledMark", {"place": t.NATURAL, "code": t.TEXT, "detail": t.TEXT})
 """A mark that is not settled: its place in the request, from 0, and why."""
 
 
-def _encode_unsettled(errors: Unsettled) -> list[t.Json]:
+def _encode_unsettled(errors: marks.Unsettled) -> list[t.Json]:
     return [
         {"place": place, "code": error.code, "detail": str(error)} for place, error in sorted(errors.items())
     ]
@@ -143,10 +130,10 @@ def _decode_unsettled(entries: Iterable[t.Json]) -> dict[int, FaninError]:
     return {one["place"]: BY_CODE.get(one["code"], InvalidRequest)(one["detail"]) for one in entries}
 
 
-_BY_PLACE: Final = t.JsonType[Unsettled](t.many(UNSETTLED).schema, _encode_unsettled, _decode_unsettled)
+_BY_PLACE: Final = t.JsonType[marks.Unsettled](t.many(UNSETTLED).schema, _encode_unsettled, _decode_unsettled)
 MARKED: Final = answer(
     "Marked",
-    Marked,
+    marks.Marked,
     receipts=t.many(RECEIPT).called("batches"),
     refused=_BY_PLACE.described("marks that will never be taken; do not repeat them"),
     left=_BY_PLACE.described("marks for which there was no capacity or no time; repeat them"),
@@ -186,7 +173,7 @@ _PLAIN: Final = re.compile("[0-9a-f:-]*")
 """The characters of ids, none of which JSON escapes."""
 
 
-def size_of(mark: Mark) -> int:
+def size_of(mark: marks.Mark) -> int:
     """Bytes of a mark in a request, as JSON in UTF-8.
 
     Raises:
@@ -195,7 +182,7 @@ def size_of(mark: Mark) -> int:
     """
     if isinstance(mark, str) and _PLAIN.fullmatch(mark):
         return 3 + len(mark)
-    size = 1 + len(compact(_encode(checked(mark))).encode())
+    size = 1 + len(compact(_encode(marks.checked(mark))).encode())
     if size > _MOST_BYTES:
         raise RequestTooLarge(
             f"a mark has {size} bytes as JSON; one may have {_MOST_BYTES}: pass a"
@@ -204,25 +191,25 @@ def size_of(mark: Mark) -> int:
     return size
 
 
-def requests(marks: Iterable[Mark], most_bytes: int = REQUEST_BYTES) -> Iterator[list[Mark]]:
+def requests(stream: Iterable[marks.Mark], most_bytes: int = REQUEST_BYTES) -> Iterator[list[marks.Mark]]:
     """Cut a stream of marks into lists that fit one request each, reading at most one mark ahead.
 
     Args:
-        marks: any number; a malformed one is passed on, and the ledger refuses it.
+        stream: any number; a malformed one is passed on, and the ledger refuses it.
         most_bytes: most bytes of the marks of one request, as JSON.
     """
-    some: list[Mark] = []
+    some: list[marks.Mark] = []
     filled = heavy = 0
-    for mark in marks:
+    for mark in stream:
         try:
             size = size_of(mark)
         except InvalidRequest:
             size = 0
-        if some and (filled + size > most_bytes or heavy + weight(mark) > limits.MAX_MARKS):
+        if some and (filled + size > most_bytes or heavy + marks.weight(mark) > limits.MAX_MARKS):
             yield some
             some, filled, heavy = [], 0, 0
         some.append(mark)
         filled += size
-        heavy += weight(mark)
+        heavy += marks.weight(mark)
     if some:
         yield some

@@ -71,8 +71,8 @@ class HttpsApi:
         url: the API's root, the stack's output ``ApiUrl``.
         sign: how requests are authorized.
         transport: sends a request.
-        attempts: how often a call is sent at most.
-        backoff: how long to wait in between; a Retry-After of the service is kept up to the longest wait.
+        backoff: how often a call is sent at most, and how long to wait in between; a Retry-After of the
+            service is kept up to the longest wait.
 
     Raises:
         NotConfigured: the URL is not an http or https URL.
@@ -84,7 +84,6 @@ class HttpsApi:
         *,
         sign: Sign | None = None,
         transport: HttpsTransport | None = None,
-        attempts: int = 6,
         backoff: Backoff | None = None,
     ) -> None:
         if not url.startswith(("https://", "http://")):
@@ -94,8 +93,7 @@ class HttpsApi:
         self._root = url.rstrip("/") + API_ROOT
         self._sign = sign or SigV4()
         self._transport = transport or Urllib3Transport()
-        self._attempts = attempts
-        self._backoff = backoff or Backoff(base=0.1, cap=20.0)
+        self._backoff = backoff or Backoff(tries=6, base=0.1, cap=20.0)
 
     def call(
         self,
@@ -144,7 +142,7 @@ class HttpsApi:
                     raise errors.OutcomeUnknown(
                         f"{error}; {method} {path} may have taken effect, and was not sent again: {harm}"
                     ) from error
-                if once or attempt >= self._attempts:
+                if once or attempt >= self._backoff.tries:
                     raise
                 self._backoff.wait(attempt - 1, error.retry_after)
 

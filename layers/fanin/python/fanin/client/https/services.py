@@ -100,14 +100,12 @@ class HttpsLedger(HttpsService):
 
     def mark(self, marks: Sequence[Mark]) -> Marked:
         refused: dict[int, FaninError] = {}
-        places: list[int] = []
         for place, mark in enumerate(marks):
             try:
                 size_of(mark)
             except InvalidRequest as error:
                 refused[place] = error
-            else:
-                places.append(place)
+        places = [place for place in range(len(marks)) if place not in refused]
         sent = [marks[place] for place in places]
         marked = self._mark(sent) if sent else Marked(())
         return merge([marked.at(places), Marked((), refused=refused)])

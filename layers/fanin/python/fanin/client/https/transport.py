@@ -195,14 +195,12 @@ class SigV4:
     """
 
     def __init__(self, session: boto3.Session | Identity | None = None, region: str | None = None) -> None:
-        self._session = session
+        self._session = session or Identity()
         self._region = region
-        self._lock = threading.Lock()
 
     def __call__(self, request: HttpsRequest) -> Mapping[str, str]:
-        session = self._resolve()
-        credentials = session.get_credentials()
-        region = self._region or _region_of(request.url) or session.region_name
+        credentials = self._session.get_credentials()
+        region = self._region or _region_of(request.url) or self._session.region_name
         if credentials is None:
             raise NotConfigured(
                 "no AWS credentials found to sign with; run `aws configure` or set AWS_PROFILE"
@@ -214,12 +212,6 @@ class SigV4:
         )
         SigV4Auth(credentials.get_frozen_credentials(), "execute-api", region).add_auth(signed)
         return dict(signed.headers.items())
-
-    def _resolve(self) -> boto3.Session | Identity:
-        with self._lock:
-            if self._session is None:
-                self._session = Identity()
-            return self._session
 
 
 def _region_of(url: str) -> str | None:

@@ -206,26 +206,17 @@ class TrackedBatch:
         unsent: list[Message] = []
         notes = SentNotes(self.id, queue_url, self._note or (lambda _batch, _sent: None))
         failed_here: set[str] = set()  # these give their room back
-        blocks = self._blocks(
-            messages,
-            size,
-            lambda: len(sender.refused) - len(failed_here),
-            unsent,
-            key,
-            notes=notes,
-            stop=stop or Stop(),
-            keys=keys,
-        )
+
+        def stuck() -> int:
+            return len(sender.refused) - len(failed_here)
+
+        blocks = self._blocks(messages, size, stuck, unsent, key, notes=notes, stop=stop or Stop(), keys=keys)
         for taken, failed in sender.send(blocks):
             sent += taken
             notes.answered(taken + len(failed), sender.refused)
             if refused is not None and failed:
-                refused(
-                    [
-                        Failure(item, f"not sent: {why}", sender.take_refused(item), source=queue_url)
-                        for item, why in failed.items()
-                    ]
-                )
+                kept = ((item, why, sender.take_refused(item)) for item, why in failed.items())
+                refused([Failure(item, f"not sent: {why}", its, source=queue_url) for item, why, its in kept])
                 failed_here |= failed.keys()
             if progress is not None:
                 progress(taken)

@@ -23,8 +23,8 @@ from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ADDRESSING, ITEM_ATTRIBUTE
 
 _WORKERS: Final = 1_000
-SEND_WAITS: Final = Backoff(base=0.1, cap=20.0)
-"""Waits of a sender between attempts, by default: together up to three seconds before it gives up."""
+SEND_WAITS: Final = Backoff(tries=6, base=0.1, cap=20.0)
+"""Attempts of a sender and its waits in between, by default: up to three seconds before it gives up."""
 
 
 class SendEntry(NamedTuple):
@@ -54,8 +54,8 @@ class Sender:
         attributes: message attributes of every message; a message's own take precedence.
         workers: how many requests are sent at a time.
         request_bytes: most bytes of a request.
-        attempts: how often a request or an entry is sent; botocore's own retries come on top.
-        backoff: waits between attempts.
+        backoff: how often a request or an entry is sent, and the waits in between; botocore's own retries
+            come on top.
         strict: raise Throttled if entries fail in all attempts without being to blame, for callers that can
             repeat all of their work; by default such entries are reported like those that are to blame.
         keep: hold messages that the queue refused until ``take_refused`` hands them over.
@@ -74,7 +74,6 @@ class Sender:
     attributes: Mapping[str, Attribute] | None = None
     workers: int = 8
     request_bytes: int = REQUEST_BYTES
-    attempts: int = 6
     backoff: Backoff = SEND_WAITS
     strict: bool = False
     keep: bool = False
@@ -151,26 +150,25 @@ class Sender:
         """Send up to ten messages, repeating entries that failed without being to blame."""
         pending = {str(index): entry for index, entry in enumerate(entries)}
         refused: dict[str, str] = {}
-        for attempt in range(self.attempts):
-            retry: dict[str, str] = {}
+        retry: dict[str, str] = {}
+        for attempt in self.backoff:
             try:
                 failed = self._batch(pending)
             except (Throttled, ServiceUnavailable):
-                if attempt + 1 == self.attempts:
+                if attempt + 1 == self.backoff.tries:
                     raise
-                self.backoff.wait(attempt)
                 continue
+            retry = {}
             for failure in failed:
                 reason = refusal_text(failure["Code"], failure.get("Message"))
                 where = refused if failure["SenderFault"] else retry
                 where[failure["Id"]] = reason
             pending = {key: pending[key] for key in retry}
-            if not pending or attempt + 1 == self.attempts:
-                if retry and self.strict:
-                    raise Throttled(f"{self.queue_url} is busy: {next(iter(retry.values()))}")
-                refused |= retry
+            if not pending:
                 break
-            self.backoff.wait(attempt)
+        if retry and self.strict:
+            raise Throttled(f"{self.queue_url} is busy: {next(iter(retry.values()))}")
+        refused |= retry
         reasons = {entries[int(key)].item: why for key, why in refused.items()}
         self.refused |= reasons
         if self.keep:

@@ -150,7 +150,7 @@ class Close(ConsoleAction[Batch]):
         if not high:
             then = f"{_all(items)}, so it completes at once."
         else:
-            verb = are(high) if low == high else "are"
+            verb = are(low, high)
             then = f"It completes when the {between(low, high, 'item')} that {verb} not done {verb} done."
         stays = f"The batch takes no more items: it stays at {counted(items, 'item')}."
         return Question((stays, then), f"Close the batch at {counted(items, 'item')}", facts_of(progress))
@@ -163,7 +163,7 @@ class Close(ConsoleAction[Batch]):
         if after.state is not State.CLOSED:
             return action.nothing(f"Nothing was done: the batch is {state_of(after)} by now.")
         low, high = not_done(press.fanin.ledger.status(batch.batch_id))
-        left = f"{between(low, high, 'item')} {are(high)} not done yet"
+        left = f"{between(low, high, 'item')} {are(low, high)} not done yet"
         says = f"The batch takes no more items. It has {after.items:,}, and {left}."
         return action.done(says, items=after.items, not_done=high)
 
@@ -186,9 +186,9 @@ class Cancel(ConsoleAction[Batch]):
         low, high = not_done(progress)
         says, button = f"{_all(progress.batch.items)}.", f"Cancel the {batch.kind}"
         if high:
-            left = f"{between(low, high, 'item')} {are(high)} not done"
-            says = f"{left}: nobody waits for {'it' if high == 1 else 'them'} any longer."
-            button = f"Cancel {between(low, high, 'item')} that {are(high)} not done"
+            left = f"{between(low, high, 'item')} {are(low, high)} not done"
+            says = f"{left}: nobody waits for {'it' if low == high == 1 else 'them'} any longer."
+            button = f"Cancel {between(low, high, 'item')} that {are(low, high)} not done"
         late = "Acknowledgements that come later change nothing. Consumers drop the messages once they know."
         return Question((says, late), button, facts_of(progress), action.FINAL)
 
@@ -197,7 +197,7 @@ class Cancel(ConsoleAction[Batch]):
         if after.state is not State.CANCELLED:
             return action.nothing(f"Nothing was cancelled: the {batch.kind} is {state_of(after)} by now.")
         low, high = not_done(press.fanin.ledger.status(batch.batch_id))
-        left = f"{between(low, high, 'item')} of {after.items:,} {was(high)} not done"
+        left = f"{between(low, high, 'item')} of {after.items:,} {was(low, high)} not done"
         says = f"The {batch.kind} is cancelled: {left}."
         return action.done(says, items=after.items, not_done=high)
 

@@ -15,22 +15,22 @@ def between(low: int, high: int, noun: str) -> str:
     return counted(high, noun) if low == high else f"{low:,} to {high:,} {noun}s"
 
 
-def was(count: int) -> str:
-    """The verb that follows a number, in the past.
+def was(*bounds: int) -> str:
+    """The verb that follows a number, or its bounds, in the past.
 
     >>> was(1), was(2)
     ('was', 'were')
     """
-    return "was" if count == 1 else "were"
+    return "was" if {*bounds} == {1} else "were"
 
 
-def are(count: int) -> str:
-    """The verb that follows a number.
+def are(*bounds: int) -> str:
+    """The verb that follows a number, or its bounds.
 
-    >>> are(1), are(2)
-    ('is', 'are')
+    >>> are(1), are(2), are(0, 1)
+    ('is', 'are', 'are')
     """
-    return "is" if count == 1 else "are"
+    return "is" if {*bounds} == {1} else "are"
 
 
 def state_of(batch: Batch) -> str:

@@ -166,7 +166,7 @@ def batch(request: Request, *, watched: bool = False) -> LivePage:
     above = shown.heading
     parts: dict[str, Part] = {
         "heading": ("batch_heading.html", "figures", above),
-        "buttons": ("batch_heading.html", "buttons_of", above.batch),
+        "buttons": ("actions_parts.html", "row", "batch", above.batch, ("batches", asked.batch_id)),
         "tabs": ("batch_heading.html", "tabs", above, ""),
         "facts": ("batch_heading.html", "facts", above),
         **picture.parts_of(shown.picture),

@@ -96,18 +96,10 @@ class Heading:
     def figures(self) -> tuple[object, ...]:
         """What moves while a batch is worked on, without times."""
         batch, row = self.batch, self.row
+        reached = (batch.items, row.done, row.exact, batch.partial)
         failures = (batch.failed, batch.failed_more, batch.held, batch.may_hold_more)
         totals = (tuple(batch.totals.items()), batch.totals_exact)
-        return (
-            batch.state,
-            batch.items,
-            row.done,
-            row.exact,
-            *failures,
-            batch.partial,
-            *totals,
-            batch.deadline,
-        )
+        return (batch.state, *reached, *failures, *totals, batch.deadline)
 
     @property
     def exact(self) -> bool:

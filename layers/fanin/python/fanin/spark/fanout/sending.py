@@ -83,7 +83,6 @@ class SendTarget:
             group_id=str(self.block.batch_id),
             fair=self.fair,
             workers=self.workers,
-            attempts=PATIENT.tries,
             backoff=PATIENT,
             keep=True,
             strict=True,
