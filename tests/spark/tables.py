@@ -92,9 +92,10 @@ class Tables:
         carried = self.memory.words._carried.get(key)
         if carried is None:
             return {}
-        numbers = dict(zip(SUMS, carried.sums, strict=False))
+        below, whole, sums = carried
+        numbers = dict(zip(SUMS, sums, strict=False))
         if key.level:
-            numbers |= {"failures": carried.below, "carried": carried.whole}
+            numbers |= {"failures": below, "carried": whole}
         return {name: {"N": str(number)} for name, number in numbers.items()}
 
     def set_batch(self, batch: Batch, **changes: Any) -> None:
