@@ -5,7 +5,7 @@ import pytest
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.listing import FoundFile
-from fanin.spark.inputs.names import find_name, quoted, with_names
+from fanin.spark.inputs.names import quoted, with_names
 from fanin.spark.inputs.opening import _by_layout, open_input
 from tests.spark.datasets import parquet
 from tests.spark.setting import setting
@@ -71,7 +71,5 @@ def test_two_columns_of_one_name_are_refused(spark):
         with_names(frame, ["item"])
 
 
-def test_a_name_is_found_and_quoted(spark):
-    assert find_name(spark, ["The Name", "b"], "the name") == "The Name"
-    assert find_name(spark, ["b"], "a") is None
+def test_a_name_is_quoted():
     assert quoted("a`b.c") == "`a``b.c`"

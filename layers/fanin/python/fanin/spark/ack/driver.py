@@ -155,7 +155,7 @@ def _failed(found: Coalesced, tasks: int, task: Task) -> DataFrame:
     return spread.sortWithinPartitions("batch_id", "number").mapInArrow(task, RESULTS)
 
 
-class Share(NamedTuple):
+class WriteShare(NamedTuple):
     """How writes are divided among tasks, of which ``at_once`` run at a time, at most."""
 
     tasks: int
@@ -182,10 +182,10 @@ def check_rate(per_second: Any) -> float | None:
     )
 
 
-def share_writes(words: int, most: int, per_second: float | None) -> Share:
+def share_writes(words: int, most: int, per_second: float | None) -> WriteShare:
     """Divide the writes of a run among tasks."""
     at_once = most if per_second is None else max(1, min(most, int(per_second / _STEADY)))
     tasks = max(min(at_once, -(-words // _LEAST)), -(-words // _MOST), 1)
     if at_once < most:
         tasks = at_once  # nothing but the number of tasks keeps more from running
-    return Share(tasks, at_once, per_second / min(at_once, tasks) if per_second else None)
+    return WriteShare(tasks, at_once, per_second / min(at_once, tasks) if per_second else None)
