@@ -6,7 +6,7 @@ import sys
 import pytest
 
 
-@pytest.mark.soak
+@pytest.mark.soak(long=True)  # two minutes
 @pytest.mark.emulator
 def test_the_pipeline_holds_what_it_promises(tmp_path):
     # Given the flights of one carrier, when the demo runs to its end
