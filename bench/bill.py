@@ -51,8 +51,8 @@ def queued_scattered() -> list[Figure]:
 
 
 def queued_neighbours() -> list[Figure]:
-    bill = bill_of_queue(MANY, Order.NEIGHBOURS)
-    return [_figure("ack queue, ten items a message, neighbours", bill, MANY, at_most=0.25)]
+    bill = bill_of_queue(FEW, Order.NEIGHBOURS)  # a window has the same words, however many items there are
+    return [_figure("ack queue, ten items a message, neighbours", bill, FEW, at_most=0.25)]
 
 
 def directly() -> list[Figure]:

@@ -14,7 +14,7 @@ from fanin.client.https.transport import unsigned
 from fanin.client.tracker import Tracker
 from fanin.domain.ids import Group
 from fanin.testing import InMemoryService
-from tests.unit.cli.terminals import begin, in_terminal, piped, served
+from tests.terminals import begin, in_terminal, piped, served
 
 
 @pytest.fixture

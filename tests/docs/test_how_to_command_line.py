@@ -14,7 +14,7 @@ from fanin.cli.sending import again, stopped
 from fanin.cli.session import Session
 from fanin.testing import InMemoryService
 from tests.docs.pages import blocks, text
-from tests.unit.cli.terminals import KEYS, served
+from tests.terminals import KEYS, served
 
 PAGE = "how-to/command-line.md"
 

@@ -49,8 +49,9 @@ def environment() -> dict[str, str]:
     with locks.exclusive(ARCHIVE.with_suffix(".lock")):
         if not all(file.exists() and file.stat().st_mtime > CHANGED for file in (ARCHIVE, FIRST, LAST)):
             _run("compiled", {OPTIONS: QUIET})
-            # Another file for each, since Java reads from the archive while it runs; and never a part of one.
-            draft = ARCHIVE.with_suffix(f".{os.getpid()}")
+            # Another file, since Java reads from the archive while it runs; and never a part of one.
+            draft = ARCHIVE.with_suffix(".draft")
+            draft.unlink(missing_ok=True)
             _run("used", {OPTIONS: f"{first} -XX:ArchiveClassesAtExit={draft} {QUIET}", **last})
             draft.touch()
             draft.replace(ARCHIVE)

@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,12 @@ def test_every_group_is_documented_in_the_page_of_the_bench():
     page = (ROOT / "docs" / "reference" / "bench.md").read_text()
     for group in bench.GROUPS:
         assert f"| {group} |" in page
+
+
+def test_ci_measures_every_group_that_does_not_depend_on_the_machine():
+    timed = {"parsing", "import-times", "spark-speed", "spark-audit"}
+    (figures,) = re.findall("FIGURES='(.*)'", (ROOT / ".ci" / "run").read_text())
+    assert set(figures.split()) == set(bench.GROUPS) - timed
 
 
 CLOCKS = {"SystemClock", "time", "datetime", "monotonic", "perf_counter", "process_time"}

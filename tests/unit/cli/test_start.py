@@ -9,7 +9,7 @@ import pytest
 
 from fanin import __version__
 from fanin.cli.exits import ExitCode
-from tests.unit.cli.terminals import KEYS, served
+from tests.terminals import KEYS, served
 
 
 def start(

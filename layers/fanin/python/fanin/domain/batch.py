@@ -10,8 +10,6 @@ All ``*_at`` values are milliseconds since the epoch, except ``expires_at``, whi
 DynamoDB's time to live is. Durations are seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -292,7 +290,7 @@ class Batch:
         found += [Told(Early.PROGRESS, percent=one) for one in self.milestones if one <= self.milestone]
         return found if self.waiting_at is None else [*found, Told(Early.WAITING, self.waiting_at)]
 
-    def told_since(self, before: Batch) -> Sequence[Told]:
+    def told_since(self, before: "Batch") -> Sequence[Told]:
         """What is told by this row and not by one before it; milestones may have been changed meanwhile."""
         earlier = {one.name for one in before.told}
         found = (one for one in self.told if one.name not in earlier)
@@ -414,7 +412,7 @@ class Batch:
         """The latest that its last activity can have been, since ``touched_at`` is rounded down."""
         return self.ended_at or min(now, self.touched_at + self.step)
 
-    def active(self, touched_at: int) -> Batch:
+    def active(self, touched_at: int) -> "Batch":
         """The row after activity."""
         return replace(self, touched_at=touched_at)
 

@@ -1,7 +1,5 @@
 """The directory: which instances listen where, and which events report a change."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -83,7 +81,7 @@ class Registration:
         """Whether its channel or attributes differ from these."""
         return self.channel != channel or dict(self.attributes) != dict(attributes)
 
-    def leave(self, reason: Left, now: int) -> Registration:
+    def leave(self, reason: Left, now: int) -> "Registration":
         """The registration as it ends at this time: readers no longer see it."""
         return replace(self, left=reason, until=now)
 
@@ -99,7 +97,7 @@ class Registration:
         return value if self.left is None else value | {"left": self.left.value}
 
     @classmethod
-    def of(cls, topic: str, name: str, value: Mapping[str, Any], expires_at: int) -> Registration:
+    def of(cls, topic: str, name: str, value: Mapping[str, Any], expires_at: int) -> "Registration":
         """Read a row."""
         left = Left(value["left"]) if "left" in value else None
         until = (expires_at - (GRACE if left is None else 0)) * 1000

@@ -4,8 +4,6 @@ Only a bit of the frame's batch says whether an envelope was handled. A lease me
 handling it at the same time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -87,7 +85,7 @@ class Frame:
     totals_exact: bool = False
 
     @classmethod
-    def of(cls, batch: Batch) -> Frame:
+    def of(cls, batch: Batch) -> "Frame":
         """The frame of a batch, without its missing envelopes."""
         asked = batch.items, batch.closed_idle_ttl, batch.metadata, batch.user_key
         exact = batch.totals_exact

@@ -5,8 +5,6 @@ ordinal, 32 bits count, 50 bits keyed check. So an item id carries all that is n
 id that the service never issued fails the check.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -208,8 +206,8 @@ class ItemIds(Sequence[str]):
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
-    def __getitem__(self, index: slice) -> ItemIds: ...
-    def __getitem__(self, index: int | slice) -> str | ItemIds:
+    def __getitem__(self, index: slice) -> "ItemIds": ...
+    def __getitem__(self, index: int | slice) -> "str | ItemIds":
         indices = self.indices[index]
         if isinstance(indices, int):
             return f"{self.prefix}:{indices}"

@@ -1,7 +1,5 @@
 """Marks say what became of items; verdicts answer them, each by the place of its mark in the request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -254,7 +252,7 @@ class Marked:
                 raise error
         return list(self.receipts)
 
-    def at(self, places: Sequence[int]) -> Marked:
+    def at(self, places: Sequence[int]) -> "Marked":
         """The same verdicts, where mark i of this request has the place ``places[i]`` of a larger one."""
         refused, left, unknown = (
             {places[place]: error for place, error in errors.items()}

@@ -1,7 +1,5 @@
 """Reports about batches: how far they are, what is missing, what failed, what disagrees."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -210,7 +208,7 @@ class ErrorGroup:
     last_failed_at: int
     kept: int = 0
 
-    def plus(self, other: ErrorGroup) -> ErrorGroup:
+    def plus(self, other: "ErrorGroup") -> "ErrorGroup":
         """Both groups, which have the same error, as one."""
         first = min(self, other, key=lambda group: group.first)
         latest = max(self.last_failed_at, other.last_failed_at)
