@@ -162,5 +162,5 @@ dist: ## build the wheels and sdists of fanin and fanin-cdk into dist/, the Open
 
 clean: ## stop the local stack, and remove everything generated except .venv
 	@test ! -x $(BIN)/fanin || $(BIN)/python -c 'from fanin.local import down; down()'
-	rm -rf .fanin cdk.out build infra/build dist openapi template .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .fanin cdk.out build infra/build dist openapi template .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .mypy_worker.*
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
