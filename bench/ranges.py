@@ -117,7 +117,7 @@ def _ranges(items: int) -> Iterator[tuple[int, int]]:
         WIDTH**level for level in levels
     )  # bit 1 on every level, so that neither end is the edge of a word
     yield from ((ones + shift, items - ones - shift) for shift in (0, 1, WIDTH, ones // WIDTH))
-    edges = [WIDTH**level * k + d for level in levels for k in (1, 2, 63) for d in (-1, 1)]
+    edges = [WIDTH**level * k + d for level in levels for k in (1, 63) for d in (-1, 1)]
     ends = [edge for edge in chain(edges, (items - edge for edge in edges)) if 0 <= edge <= items]
     yield from ((low, high) for low in ends for high in ends if low < high)
     for _ in range(SEEDED_RANGES):
