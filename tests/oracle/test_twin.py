@@ -14,7 +14,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity, Completion
 from fanin.app.ports.words import Clear, ItemClaim, Tally, WordKey
 from fanin.domain.access import IdempotencyKey, Principal
-from fanin.domain.batch import Mode, State, touched
+from fanin.domain.batch import Mode, State
 from fanin.domain.tree import Tree
 from fanin.errors import IdempotencyKeyReused
 from tests.integration.given import new_batch
@@ -64,7 +64,7 @@ HOUR = 3_600_000
 def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
     """Make calls of every store that the simulation makes seldom, on few rows, so that they meet."""
     now, batch_id, name = clock.now(), rng.choice((8, 16, 24)), rng.choice(("a", "b", "ab"))
-    seconds, activity = now // 1000, Activity(touched(now, 7200), now + rng.choice((0, 1)) * HOUR)
+    seconds, activity = now // 1000, Activity(now - now % 720_000, now + rng.choice((0, 1)) * HOUR)
     until = rng.choice((seconds, seconds + 1, seconds + 5_000))
     table, space = rng.choice(((ports.records, "71"), (ports.directory, "fleet")))
     batches, n = ports.batches, rng.randint(1, 4)

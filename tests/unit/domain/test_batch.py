@@ -6,18 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.domain.batch import (
-    FIRST_LOOK,
-    LIVE,
-    RETENTION,
-    Batch,
-    Kind,
-    Mode,
-    OnDeadline,
-    OpenBatch,
-    State,
-    touched,
-)
+from fanin.domain.batch import FIRST_LOOK, LIVE, RETENTION, Batch, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.failures import Tolerance
 
 NOW = 1_790_000_000_000
@@ -102,7 +91,7 @@ def test_the_last_activity_may_have_been_a_step_later_than_the_row_says():
 
 @pytest.mark.parametrize(("now", "at"), [(99, 0), (100, 100), (199, 100)])
 def test_activity_of_a_batch_with_an_idle_time_of_a_second_has_steps_of_100_ms(now, at):
-    assert touched(now, 1) == at
+    assert replace(BATCH, open_idle_ttl=1).rounded(now) == at
 
 
 def test_a_row_past_its_time_to_live_is_gone():
@@ -158,11 +147,12 @@ def test_activity_is_not_before_the_opening():
 
 @given(st.integers(0, 2**42), st.integers(0, 365 * 86_400))
 def test_activity_is_rounded_down_by_less_than_a_tenth_of_the_idle_time(now, idle_ttl):
-    at = touched(now, idle_ttl)
+    batch = replace(BATCH, open_idle_ttl=idle_ttl)
+    at = batch.rounded(now)
 
     assert at <= now
     assert now - at < max(1, idle_ttl * 100)
-    assert touched(at, idle_ttl) == at
+    assert batch.rounded(at) == at
 
 
 def test_a_row_does_not_show_its_salt():

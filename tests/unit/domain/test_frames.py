@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.domain.batch import Batch, Kind, OpenBatch, State, touched
+from fanin.domain.batch import Batch, Kind, OpenBatch, State
 from fanin.domain.frames import Claim, ClaimEnvelopes, Frame, Hold, OpenFrame, Ticket, is_marked, mark_of
 from fanin.domain.limits import MAX_LIFETIME, MIN_IDLE_TTL
 
@@ -25,7 +25,7 @@ BATCH = Batch(
     metadata={"source": "a"},
 )
 TIMES = st.integers(0, 2**41)
-TTLS = st.integers(MIN_IDLE_TTL, MAX_LIFETIME)
+FRAMES = st.integers(MIN_IDLE_TTL, MAX_LIFETIME).map(lambda ttl: replace(BATCH, closed_idle_ttl=ttl))
 
 
 class TestOpening:
@@ -71,24 +71,24 @@ class TestReading:
 
 
 class TestMark:
-    @given(now=TIMES, ttl=TTLS)
-    def test_a_frame_that_was_marked_shows_it(self, now, ttl):
-        assert is_marked(replace(BATCH, touched_at=mark_of(now, ttl), closed_idle_ttl=ttl))
+    @given(now=TIMES, frame=FRAMES)
+    def test_a_frame_that_was_marked_shows_it(self, now, frame):
+        assert is_marked(replace(frame, touched_at=mark_of(frame, now)))
 
-    @given(now=TIMES, ttl=TTLS)
-    def test_activity_never_looks_like_a_mark(self, now, ttl):
-        assert not is_marked(replace(BATCH, touched_at=touched(now, ttl), closed_idle_ttl=ttl))
+    @given(now=TIMES, frame=FRAMES)
+    def test_activity_never_looks_like_a_mark(self, now, frame):
+        assert not is_marked(replace(frame, touched_at=frame.rounded(now)))
 
-    @given(now=TIMES, ttl=TTLS, later=st.integers(0, 10**9))
-    def test_activity_after_a_mark_is_later_than_the_mark(self, now, ttl, later):
-        assert mark_of(now, ttl) < touched(now + later, ttl)
+    @given(now=TIMES, frame=FRAMES, later=st.integers(0, 10**9))
+    def test_activity_after_a_mark_is_later_than_the_mark(self, now, frame, later):
+        assert mark_of(frame, now) < frame.rounded(now + later)
 
-    @given(now=TIMES, ttl=TTLS)
-    def test_a_mark_takes_at_most_a_tenth_of_the_idle_time_away(self, now, ttl):
-        assert now - ttl * 100 <= mark_of(now, ttl) < now
+    @given(now=TIMES, frame=FRAMES)
+    def test_a_mark_takes_at_most_a_tenth_of_the_idle_time_away(self, now, frame):
+        assert now - frame.idle_ttl * 100 <= mark_of(frame, now) < now
 
     def test_a_mark_is_one_millisecond_before_a_step(self):
-        assert mark_of(NOW, 60) == touched(NOW, 60) - 1
+        assert mark_of(BATCH, NOW) == BATCH.rounded(NOW) - 1
 
     def test_the_idle_time_of_the_present_state_counts(self):
         # Given a time that is a step of an open batch's idle time, and none of a closed one's

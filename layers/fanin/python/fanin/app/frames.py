@@ -141,7 +141,7 @@ def idle(ports: Ports, ledger: Ledger, batch: Batch) -> State | None:
 
 
 def _mark(ports: Ports, batch: Batch, now: int) -> None:
-    mark = mark_of(now, batch.idle_ttl)
+    mark = mark_of(batch, now)
     ports.batches.touch(batch.batch_id, Activity(mark, batch.active(mark).due_at))
 
 

@@ -350,11 +350,14 @@ class Batch:
         A stall is claimed only once it is certain, a step late, so the step is a quarter of ``stall_after``
         at most.
         """
-        step = _step(self.idle_ttl)
+        step = max(1, self.idle_ttl * IDLE_STEP)
         return min(step, self.stall_after * STALL_STEP) if self.stalls else step
 
     def rounded(self, at: int) -> int:
-        """The ``touched_at`` of an activity at a time, ms."""
+        """The ``touched_at`` of an activity at a time, ms.
+
+        Activity within the same step does not change the row's index key, so it writes nothing to the index.
+        """
         return at - at % self.step
 
     @property
@@ -448,18 +451,6 @@ class Batch:
     def counted_out(self) -> bool:
         """In estimated mode: whether there were as many acknowledgements as items."""
         return self.acked >= self.items
-
-
-def touched(now: int, idle_ttl: int) -> int:
-    """The time of an activity, rounded down to a tenth of the idle time to live.
-
-    Activity within the same step does not change the row's index key, so it writes nothing to the index.
-    """
-    return now - now % _step(idle_ttl)
-
-
-def _step(idle_ttl: int) -> int:
-    return max(1, idle_ttl * IDLE_STEP)
 
 
 @dataclass(frozen=True, slots=True)

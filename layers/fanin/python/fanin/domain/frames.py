@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from fanin.domain.batch import Batch, Kind, OpenBatch, State, touched
+from fanin.domain.batch import Batch, Kind, OpenBatch, State
 from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
 
 SOURCE = "source"
@@ -143,15 +143,15 @@ class Claim:
     until: int = 0
 
 
-def mark_of(now: int, ttl: int) -> int:
+def mark_of(batch: Batch, now: int) -> int:
     """The ``touched_at`` that marks a frame as asked to repeat: a value that activity never writes.
 
     Activity is rounded down to a tenth of the idle time. The mark is one millisecond before such a step, so
     the next activity is always later than the mark.
     """
-    return touched(now, ttl) - 1
+    return batch.rounded(now) - 1
 
 
 def is_marked(batch: Batch) -> bool:
     """Whether a repeat was requested for the frame, without any activity since."""
-    return touched(batch.touched_at, batch.idle_ttl) != batch.touched_at
+    return batch.rounded(batch.touched_at) != batch.touched_at
