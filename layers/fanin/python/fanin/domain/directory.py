@@ -184,15 +184,10 @@ class PutRoute:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class Route(PutRoute):
     """A route: the fields of ``PutRoute``, and when it was last changed, ms."""
 
-    name: str
-    pattern: Mapping[str, Any]
-    topic: str
-    policy: Policy
-    attributes: Mapping[str, str]
-    since: int
+    since: int = 0
 
 
 @dataclass(frozen=True, slots=True)
