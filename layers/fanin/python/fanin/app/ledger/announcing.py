@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
+from itertools import islice
 from typing import Final
 
 from fanin import names
@@ -15,7 +16,7 @@ from fanin.app.attention import look_again
 from fanin.app.ledger.failed import Failed, Held
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.marking import Marking
-from fanin.app.ledger.walk import count_totals
+from fanin.app.ledger.walk import BUDGET, count_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
@@ -25,6 +26,7 @@ from fanin.domain import limits
 from fanin.domain.batch import WHOLE, Batch, ChildFailures, Early, Mode, State, Told
 from fanin.domain.ids import parse_item
 from fanin.domain.marks import Done, Failure
+from fanin.domain.paging import pages
 from fanin.domain.reports import FailedItem
 from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.errors import GONE
@@ -39,8 +41,6 @@ COUNTED: Final = 100
 """How many pages of failed items are counted for an event, of up to 394 each; it says if there are more."""
 FIRST_FAILURES: Final = 10
 """Failures that ``Batch Failing`` lists."""
-END_READS = 10_000
-"""How many rows are read at most to count the items that are held, or have failed, when a batch has ended."""
 
 
 def announce(ports: Ports, ledger: Marking, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
@@ -100,7 +100,7 @@ def _publish(ports: Ports, ended: Ledger, batch: Batch, event: Event) -> None:
 
 def event_of(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
     """The event of the end of a batch, as it is published and as targets are told."""
-    counted = count_totals(ports, Held(ports).counted(batch, budget=END_READS))
+    counted = count_totals(ports, Held(ports).counted(batch, budget=BUDGET))
     at = batch.ended_at or ports.clock.now()
     event = fitted(kinds.ended(ended, batch, end_event(ended, batch, counted=counted, at=at)))
     return event._replace(id=ports.defaults.event_prefix + event.id)
@@ -134,7 +134,7 @@ def _of_parent(ports: Ports, batch: Batch, item: str, parent_id: int) -> tuple[D
         return Failure(item, f"batch {batch.instead_of} did not complete, nor was it tried again"), True
     if batch.state is not State.COMPLETE:
         return Failure(item, f"batch {batch.batch_id} ended as {batch.state}"), True
-    child = Failed(ports).counted(batch, Tally(whole=False), budget=END_READS)
+    child = Failed(ports).counted(batch, Tally(whole=False), budget=BUDGET)
     parent = ports.batches.read([parent_id]).get(parent_id) if child.totals or not child.succeeded else None
     if parent is None:
         return Done(item), True
@@ -186,20 +186,19 @@ def fitted(event: Event) -> Event:
 
 def _failed(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
     """How many items failed (a lower bound if ``failed_more``), and the first of them."""
-    count = 0
+    count, more = 0, False
     listed: list[FailedItem] = []
-    cursor: str | None = None
-    for _ in range(COUNTED if batch.failed_more or batch.failed else 0):
-        page = ledger.failures(batch.batch_id, cursor=cursor, limit=limits.MAX_PAGE)
+    listing = pages(ledger.failures, batch.batch_id, limit=limits.MAX_PAGE)
+    for page in islice(listing, COUNTED if batch.failed_more or batch.failed else 0):
         failed = [failure for failure in page.failures if not failure.held]
         count += len(failed)
         listed += failed[: LISTED - len(listed)]
-        cursor = page.cursor
-        if cursor is None or (not batch.failed_more and len(listed) == LISTED):
+        more = page.cursor is not None
+        if not batch.failed_more and len(listed) == LISTED:
             break
     return {
         "failed": count if batch.failed_more else batch.failed,
-        "failed_more": batch.failed_more and cursor is not None,
+        "failed_more": batch.failed_more and more,
         "failures": _quoted(listed),
     }
 

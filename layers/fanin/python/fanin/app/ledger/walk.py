@@ -124,7 +124,7 @@ class Walk:
 
 
 BUDGET: Final = 10_000
-"""How many words are read at most to sum the totals of a batch up exactly, unless the caller says less."""
+"""How many words are read at most to sum totals up exactly, or rows to count failures, held or done items."""
 
 
 def count_totals(ports: Ports, batch: Batch, *, budget: int = BUDGET) -> Batch:

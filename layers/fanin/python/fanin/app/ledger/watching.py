@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Final
 
 from fanin.app.ledger.reading import STATUS_READS, Reading
-from fanin.app.ledger.walk import Walk
+from fanin.app.ledger.walk import BUDGET, Walk
 from fanin.app.ports.batches import Telling
 from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import LIVE, WHOLE, Batch, Cause, State, Trouble
@@ -28,16 +28,15 @@ from fanin.domain.latest import Latest
 from fanin.domain.marks import Receipt
 from fanin.errors import GONE, ServiceUnavailable, Throttled
 
-BUDGET: Final = 10_000
-"""How many rows one count of failures, and one count of what is done, reads at most."""
 LOOKS: Final = 32
 """How many items of a batch with milestones are followed by a count of what is done."""
 COUNTED: Final = 16_000
 """How many words one such count reads at most: all that a million items have."""
-WAITS: Final = 10_000
-"""How many rows are read at most to see whether only held items are left."""
 WAITS_FAILING: Final = 67
-"""The same after a failure, since many may follow each other; the reaper makes up for what that misses."""
+"""Rows that are read at most to see whether only held items are left, after a failure.
+
+Many may follow each other; the reaper, which reads up to ``BUDGET``, makes up for what that misses.
+"""
 _MOST: Final = 1_000
 """Batches whose last count a process remembers."""
 
@@ -157,7 +156,7 @@ class Watching(Reading):
         """
         batch = self._tolerate(batch)
         if batch.may_wait:
-            batch = self._waiting(batch, WAITS)
+            batch = self._waiting(batch, BUDGET)
         return batch if batch.next_milestone is None else self._tell_progress(batch)
 
     def _failing(self, batch: Batch) -> Batch:
