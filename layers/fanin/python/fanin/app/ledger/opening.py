@@ -197,25 +197,30 @@ class Opening(Settling):
             row, child = self.ports.batches.create_child(batch, place, instead_of=instead_of)
             if row is not None or child is None:
                 return row
-            before = self._ended(child, of=batch.parent_item)
+            batch = replace(batch, instead_of=self._given_way(child, of=batch.parent_item))
             instead_of = child
-            batch = replace(batch, instead_of=_decides(before))
         raise Throttled(f"other calls open children of item {batch.parent_item}; try again", retry_after=1)
 
-    def _ended(self, child: int, *, of: str | None) -> Batch | None:
-        """The row of a child that gives way; None if it is gone."""
+    def _given_way(self, child: int, *, of: str | None) -> int | None:
+        """The batch whose end decides if the one in a child's place is never used; None if no work is lost.
+
+        Raises:
+            ItemHasChild: the child lives or is complete, and gives way to none.
+        """
         row = self.ports.batches.read([child]).get(child)
         if row is not None and row.state is State.COMPLETE and row.used:
             raise ItemHasChild(
                 f"item {of} already has a complete child, batch {child}; leave out parent_item", child=child
             )
-        if row is None or row.state.terminal or row.gone(self.ports.clock.now()):
-            return row
-        raise ItemHasChild(
-            f"item {of} has the child batch {child}, which is {row.state}; go on with that batch, which an"
-            " opening with the same idempotency key returns, or wait until it has ended",
-            child=child,
-        )
+        if row is not None and not (row.state.terminal or row.gone(self.ports.clock.now())):
+            raise ItemHasChild(
+                f"item {of} has the child batch {child}, which is {row.state}; go on with that batch, which"
+                " an opening with the same idempotency key returns, or wait until it has ended",
+                child=child,
+            )
+        if row is None:
+            return None
+        return row.batch_id if row.used else row.instead_of
 
     def _opened(self, batch: Batch) -> Batch:
         """Set the alarm of a batch whose row is written, and complete it if it is closed and empty."""
@@ -248,14 +253,12 @@ class Opening(Settling):
         limits.text("user_key", request.user_key, limits.MAX_USER_KEY)
         limits.pairs("metadata", request.metadata)
         check_limits(request, request.kind, request.mode, now=now, until=now + lifetime * 1000)
-        if request.mode is Mode.ESTIMATED and request.limit is not None:
-            raise InvalidRequest(
-                "an estimated batch cannot be bounded: leave out limit, or open it in exact mode"
-            )
-        if request.mode is Mode.ESTIMATED and request.results:
-            raise InvalidRequest(
-                "an estimated batch keeps no results: leave out results, or open it in exact mode"
-            )
+        for given, why in (
+            (request.limit is not None, "cannot be bounded: leave out limit"),
+            (request.results, "keeps no results: leave out results"),
+        ):
+            if given and request.mode is Mode.ESTIMATED:
+                raise InvalidRequest(f"an estimated batch {why}, or open it in exact mode")
         check_names(request.totals)
         _check_early_targets(request)
         if request.on_failure is OnFailure.HOLD:
@@ -360,10 +363,3 @@ def _check_knows_failures(named: str, mode: Mode, kind: Kind) -> None:
         )
     if kind is not Kind.BATCH:
         raise InvalidRequest(f"{named} is for plain batches, not for a {kind}: leave it out")
-
-
-def _decides(before: Batch | None) -> int | None:
-    """The child whose end decides if the next one is never used; None if there was no work to lose."""
-    if before is None:
-        return None
-    return before.batch_id if before.used else before.instead_of
