@@ -161,8 +161,7 @@ class BatchStore(Protocol):
             round, the same of ``most``, or too many items.
         """
         change = allocation(n, _touched(activity), room=room, most=most)
-        row, done = self.apply("allocate", batch_id, change, if_lost=ITEMS_LOST)
-        return row if done else None
+        return _if_written(self.apply("allocate", batch_id, change, if_lost=ITEMS_LOST))
 
     def allocate_once(
         self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity, by_item: bool = False
@@ -215,8 +214,8 @@ class BatchStore(Protocol):
         """
         when = [IS_OPEN, where("items", "=", items), where("limit", "<>", None)]
         sets = {"items": items + n, "pending_bound": pending + n, **_touched(activity)}
-        row, done = self.apply("allocate_counted", batch_id, Change(when, sets), if_lost=ITEMS_LOST)
-        return row if done else None
+        change = Change(when, sets)
+        return _if_written(self.apply("allocate_counted", batch_id, change, if_lost=ITEMS_LOST))
 
     def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
         """Store a fresh count of pending items, provided ``items`` has not changed since; else False."""
@@ -334,8 +333,7 @@ class BatchStore(Protocol):
         """
         counts = where("mode", "=", Mode.ESTIMATED) + where("kind", "=", Kind.SCATTER)
         change = Change([IS_LIVE, counts], _touched(activity), {"acked": n}, sums)
-        row, done = self.apply("count", batch_id, change, if_lost=COUNT_LOST)
-        return row if done else None
+        return _if_written(self.apply("count", batch_id, change, if_lost=COUNT_LOST))
 
     def hint_failures(self, batch_id: int, n: int) -> Batch | None:
         """Add n to ``failing`` of a live batch; None if it has ended, or does not exist.
@@ -345,8 +343,8 @@ class BatchStore(Protocol):
         Returns:
             The row after the addition.
         """
-        row, done = self.apply("hint_failures", batch_id, Change([IS_LIVE], adds={"failing": n}))
-        return row if done else None
+        change = Change([IS_LIVE], adds={"failing": n})
+        return _if_written(self.apply("hint_failures", batch_id, change))
 
     def count_in(self, state: State) -> tuple[int, bool]:
         """How many batches are in a state, by the index (eventually consistent), and whether there are more.
@@ -384,8 +382,7 @@ class BatchStore(Protocol):
         if told.field == "milestone":
             fresh = where(told.field, "=", 0) + where(told.field, "<", told.value)
         sets = {told.field: told.value, **({"attention": told.trouble} if told.trouble else {})}
-        row, done = self.apply("tell", batch_id, Change([IS_LIVE, fresh], sets))
-        return row if done else None
+        return _if_written(self.apply("tell", batch_id, Change([IS_LIVE, fresh], sets)))
 
     def flag(self, batch: Batch, trouble: Trouble | None) -> None:
         """Write the ``attention`` of a batch that has ended.
@@ -432,6 +429,11 @@ class BatchStore(Protocol):
         """
         when, sets = [HAS_ENDED, where("expires_at", ">", now // 1000)], {"expires_at": now // 1000}
         return self.apply("expire", batch_id, Change(when, {**sets, "attention": None}))[1]
+
+
+def _if_written(after: Written) -> Batch | None:
+    row, written = after
+    return row if written else None
 
 
 def _touched(activity: Activity | None) -> dict[str, Any]:
