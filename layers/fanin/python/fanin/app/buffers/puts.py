@@ -34,27 +34,23 @@ class Note(NamedTuple):
     """What a key has put in.
 
     Attributes:
-        key: as given.
+        key: of the put.
         digest: of the payloads.
         items: item ids of the payloads, in order. For a payload that is left, this is the item to give up
             first; "" if there is none.
         left: indices of the payloads whose work is not in; empty once all messages were sent.
         batch_id: the batch in which slots for these are taken.
-        name: of its row.
-        owner: of the key.
         round: how often slots were given up for others.
         sent_at: when the last messages were sent, ms.
         version: of the note.
         new: whether this call made the note, so that no other has taken slots for the key.
     """
 
-    key: str
+    key: IdempotencyKey
     digest: str
     items: tuple[str, ...]
     left: tuple[int, ...]
     batch_id: int
-    name: str
-    owner: str
     round: int = 0
     sent_at: int = 0
     version: int = 0
@@ -63,14 +59,14 @@ class Note(NamedTuple):
     @property
     def caller(self) -> Principal | None:
         """To whom the slots belong; None if nobody has checked who it is."""
-        return None if self.owner == NOBODY else Principal("", self.owner)
+        return None if self.key.owner == NOBODY else Principal("", self.key.owner)
 
     @property
     def slots_key(self) -> str:
         """The key under which the ledger gives out the slots of this round."""
         if not self.round:
-            return self.key
-        again = f"put again {self.round} {ids.digest(json.dumps([self.key]))}"
+            return self.key.text
+        again = f"put again {self.round} {ids.digest(json.dumps([self.key.text]))}"
         some = len(self.left) < len(self.items)
         return f"{again} {'.'.join(map(str, self.left))}" if some else again
 
@@ -107,7 +103,7 @@ class PutKeys:
         """
         digest = ids.digest(json.dumps(list(payloads)))
         items, left = ("",) * len(payloads), tuple(range(len(payloads)))
-        note = Note(key.text, digest, items, left, entry.buffer.batch_id, key.name, key.owner)
+        note = Note(key, digest, items, left, entry.buffer.batch_id)
         record, wrote = self._write(entry, note)
         if record is None:
             return note
@@ -149,7 +145,7 @@ class PutKeys:
 
     def _write(self, entry: WorkEntry, note: Note) -> tuple[Record | None, bool]:
         until = max(entry.renew_at, self._ports.clock.now()) // 1000 + RENEWAL
-        place, put = (str(entry.born), _PUT + note.name), self._ports.records.put
+        place, put = (str(entry.born), _PUT + note.key.name), self._ports.records.put
         return put(*place, note.value(), expires_at=until, if_version=note.version)
 
 

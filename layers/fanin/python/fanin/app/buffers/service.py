@@ -181,15 +181,13 @@ class BufferService:
         return work
 
     def done(self, name: str, tokens: Sequence[str], *, failures: Sequence[FailedWork] = ()) -> Released:
-        every = [*tokens, *(failure.receipt for failure in failures)]
-        limits.at_most("receipts", every, limits.MAX_RECEIPTS)
+        said = [(token, None) for token in tokens] + [(one.receipt, one.reason) for one in failures]
+        limits.at_most("receipts", said, limits.MAX_RECEIPTS)
         entry = self._records.fresh(name)
-        read = [deliveries.read_receipt(token) for token in every]
-        reasons = [None] * len(tokens) + [failure.reason for failure in failures]
-        if any(item.batch_id != entry.buffer.batch_id for item in read):
+        read = [(deliveries.read_receipt(receipt), why) for receipt, why in said]
+        if any(one.batch_id != entry.buffer.batch_id for one, _ in read):
             entry = self._records.refresh(name)
-        batch_id = entry.buffer.batch_id
-        ours = [(one, why) for one, why in zip(read, reasons, strict=True) if one.batch_id == batch_id]
+        ours = [(one, why) for one, why in read if one.batch_id == entry.buffer.batch_id]
         done = self._mark([one.item if why is None else Failure(one.item, why) for one, why in ours])
         self._ports.queues.remove(entry.buffer.queue, [one.handle for one, _ in ours])
         return Released(done, len(read) - done)
