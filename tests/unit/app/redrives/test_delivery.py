@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.queues import Offered, Outgoing
-from fanin.app.redrives.delivery import RedriveDelivery
-from fanin.app.redrives.planning import Planning
+from fanin.app.redrives.delivery import Planning, RedriveDelivery
 from fanin.app.redrives.records import Counts, RedrivePage, RedriveRun
 from fanin.domain.batch import LIVE, Batch, Mode, State
 from fanin.domain.failures import Keep, KeptMessage

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.records import Record
-from fanin.app.redrives.planning import LISTED, Destinations, Planning
+from fanin.app.redrives.delivery import LISTED, Destinations, Planning
 from fanin.app.redrives.records import Counts, RedrivePage, RedriveRun, latest, prefix_of, read, run_of, save
 from fanin.domain.redrives import (
     MAX_REFUSALS,

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from fanin.app.ports.parts import IN_ROW, REDRIVE
-from fanin.app.redrives.planning import LISTED
+from fanin.app.redrives.delivery import LISTED
 from fanin.app.redrives.records import LEASE_MS, RedriveRun, save
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain import limits

@@ -13,8 +13,7 @@ from fanin.app.attention import look_again
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.redrives import records
-from fanin.app.redrives.delivery import RedriveDelivery
-from fanin.app.redrives.planning import PAGE, Planning
+from fanin.app.redrives.delivery import PAGE, Planning, RedriveDelivery
 from fanin.app.redrives.records import Counts, RedriveRun, begun, run_of
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
@@ -191,9 +190,8 @@ class RedriveService:
     def _count(self, batch: Batch, request: Redrive) -> Redriving:
         """What a redrive would do, as far as the time allows to count."""
         until = self._ports.clock.now() + COUNTED_MS
-        page, counts = self._planning.after(batch, request)
-        counts = counts.plus(Counts(items=len(page.plan)))
-        while not page.last and self._ports.clock.now() < until:
+        page, counts = None, Counts()
+        while page is None or not (page.last or self._ports.clock.now() >= until):
             page, more = self._planning.after(batch, request, page)
             counts = counts.plus(more).plus(Counts(items=len(page.plan)))
         run = RedriveRun(batch.batch_id, request, 0, 0, counts=counts, done=page.last)
