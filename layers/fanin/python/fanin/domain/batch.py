@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from fanin.domain.failures import Keep, Tolerance
-from fanin.domain.targets import Target
+from fanin.domain.targets import Target, When
 
 
 class State(StrEnum):
@@ -127,27 +127,17 @@ class Trouble(StrEnum):
     """It has ended with failures that nobody has redriven."""
 
 
-class Early(StrEnum):
-    """What is told of a batch before its end."""
-
-    FAILING = "failing"
-    """Its first item has failed."""
-    WAITING = "waiting"
-    """It takes no more items, and all that are pending are held."""
-    PROGRESS = "progress"
-    """So much of it is done; see ``Batch.milestones``."""
-
-
 class Told(NamedTuple):
     """Something that is told of a batch before its end.
 
     Attributes:
-        kind: what.
+        kind: what: the first failure; that it takes no more items, and all that are pending are held; or that
+            so much of it is done, see ``Batch.milestones``.
         at: when it was noticed, ms; None if only the end shows it, or for a milestone.
         percent: the milestone, of a progress.
     """
 
-    kind: Early
+    kind: When
     at: int | None = None
     percent: int | None = None
 
@@ -286,9 +276,9 @@ class Batch:
         """What was told of it before its end."""
         if self.kind is not Kind.BATCH:
             return ()  # the patterns tell of themselves
-        found = [] if self.failing_at is None else [Told(Early.FAILING, self.failing_at)]
-        found += [Told(Early.PROGRESS, percent=one) for one in self.milestones if one <= self.milestone]
-        return found if self.waiting_at is None else [*found, Told(Early.WAITING, self.waiting_at)]
+        found = [] if self.failing_at is None else [Told(When.FAILING, self.failing_at)]
+        found += [Told(When.PROGRESS, percent=one) for one in self.milestones if one <= self.milestone]
+        return found if self.waiting_at is None else [*found, Told(When.WAITING, self.waiting_at)]
 
     def told_since(self, before: "Batch") -> Sequence[Told]:
         """What is told by this row and not by one before it; milestones may have been changed meanwhile."""

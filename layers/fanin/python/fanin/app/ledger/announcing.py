@@ -23,11 +23,12 @@ from fanin.app.ports.events import Event
 from fanin.app.ports.words import Tally
 from fanin.app.targets.records import read_targets, send_jobs
 from fanin.domain import limits
-from fanin.domain.batch import WHOLE, Batch, ChildFailures, Early, Mode, State, Told
+from fanin.domain.batch import WHOLE, Batch, ChildFailures, Mode, State, Told
 from fanin.domain.ids import parse_item
 from fanin.domain.marks import Done, Failure
 from fanin.domain.paging import pages
 from fanin.domain.reports import FailedItem
+from fanin.domain.targets import When
 from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.errors import GONE
 from fanin.wire.batches import BATCH
@@ -219,7 +220,7 @@ def tell_early(ports: Ports, ledger: Ledger, batch: Batch, *, before: Batch) -> 
         event = early_event(ports, ledger, batch, told)
         ports.events.publish(event)
         targets = read_targets(ports.records, batch.batch_id, range(batch.targets)) if batch.targets else ()
-        if wanting := [one.number for one in targets if one.target.when.value == told.kind.value]:
+        if wanting := [one.number for one in targets if one.target.when is told.kind]:
             send_jobs(ports, batch, event, wanting)
 
 
@@ -239,8 +240,8 @@ def told_at_end(batch: Batch, event: Event) -> Batch:
 
 def early_event(ports: Ports, ledger: Ledger, batch: Batch, told: Told) -> Event:
     """The event of what is told, with the batch as its row is."""
-    detail = _shown(batch if told.kind is Early.PROGRESS else Held(ports).counted(batch))
-    if told.kind is Early.PROGRESS:
+    detail = _shown(batch if told.kind is When.PROGRESS else Held(ports).counted(batch))
+    if told.kind is When.PROGRESS:
         detail["percent"] = told.percent
     else:
         detail["failures"] = _quoted(ledger.failures(batch.batch_id, limit=FIRST_FAILURES).failures)

@@ -327,7 +327,7 @@ def _check_early_targets(request: OpenBatch) -> None:
     """Refuse a target that would never be told."""
     for place, target in enumerate(request.on_end):
         what = f'on_end[{place}] has when="{target.when}", which'
-        if target.when in {When.FAILING, When.WAITING, When.PROGRESS} and request.kind is not Kind.BATCH:
+        if target.when.early and request.kind is not Kind.BATCH:
             raise InvalidRequest(f"{what} is told of plain batches, not of a {request.kind}: leave it out")
         if target.when == When.WAITING and request.on_failure is not OnFailure.HOLD:
             raise InvalidRequest(f'{what} needs on_failure="hold": other batches wait for nobody')

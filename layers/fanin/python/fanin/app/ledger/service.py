@@ -56,7 +56,7 @@ class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Leaving, Reap
             )
         found = read_targets(self.ports.records, batch_id, range(batch.targets))
         lost = self.ports.clock.now() - (batch.ended_at or 0) >= LOST_MS
-        waiting = [kept for kept in found if not kept.state.settled or kept.state is TargetState.PARKED]
+        waiting = [kept for kept in found if not kept.state.settled]
         once = [kept.number for kept in waiting if kept.state is TargetState.FAILED and not lost]
         if waiting:
             event = event_of(self.ports, self._as_of(batch, redrives=True), batch, self._kinds)
@@ -64,7 +64,7 @@ class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Leaving, Reap
             send_jobs(self.ports, batch, event, ends, once=once)
             for told in told_at_end(batch, event).told:
                 early = early_event(self.ports, self, batch, told)
-                wanting = (kept for kept in waiting if kept.target.when.value == told.kind.value)
+                wanting = (kept for kept in waiting if kept.target.when is told.kind)
                 untold = [kept.number for kept in wanting if early.id not in kept.told]
                 send_jobs(self.ports, batch, early, untold, once=once)
         for kept in waiting:
