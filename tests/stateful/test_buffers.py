@@ -18,7 +18,7 @@ from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.adapters.memory.sqs import MessageInFlight
-from fanin.app.buffers import deliveries
+from fanin.app.buffers import service
 from fanin.app.buffers.records import BufferRecords
 from fanin.app.buffers.service import BufferService
 from fanin.app.buffers.slots import Slots, WorkState
@@ -243,9 +243,9 @@ class Life:
             with suppress(ServiceUnavailable, OutcomeUnknown):
                 if work := buffers.take("jobs", most=self.rng.choice([1, 5, 10]), wait=0):
                     self.taken.update(one.payload for one in work)
-                    self.items |= {deliveries.read_receipt(one.receipt).item: one.payload for one in work}
+                    self.items |= {service.read_receipt(one.receipt).item: one.payload for one in work}
                     if self.rng.random() < 0.1:
-                        failed = [deliveries.read_receipt(one.receipt).item for one in work]
+                        failed = [service.read_receipt(one.receipt).item for one in work]
                         buffers._ledger.mark([Failure(item, "no such customer") for item in failed]).whole()
                     buffers.done("jobs", [one.receipt for one in work])
                     continue
@@ -395,19 +395,19 @@ class BufferMachine(RuleBasedStateMachine):
     @rule(data=st.data(), die_in=STEPS)
     def give_up(self, data: st.DataObject, die_in: int | None) -> None:
         """A consumer, or the dead-letter queue, gives up work that is still pending."""
-        pending = [one for one in self.held if self._is_pending(deliveries.read_receipt(one.receipt).item)]
+        pending = [one for one in self.held if self._is_pending(service.read_receipt(one.receipt).item)]
         if not pending:
             return
         one = data.draw(st.sampled_from(pending))
         failure = Failure(
-            deliveries.read_receipt(one.receipt).item, "received 5 times from jobs without success"
+            service.read_receipt(one.receipt).item, "received 5 times from jobs without success"
         )
         with self._finishing([one]):
             self._try(die_in, lambda buffers: buffers._ledger.mark([failure]).whole())
 
     def _failed_at_its_consumer(self, one: Work) -> bool:
         """Whether a consumer gave work up, if only a note of it: whoever finishes that keeps the note."""
-        item = deliveries.read_receipt(one.receipt).item
+        item = service.read_receipt(one.receipt).item
         block, ordinal = ids.parse_item(item)
         note = raw_parts.notes(self.memory, block.batch_id).get(ordinal)
         return note is not None and not note.given_up and not self._is_pending(item)
@@ -415,7 +415,7 @@ class BufferMachine(RuleBasedStateMachine):
     @contextmanager
     def _finishing(self, some: Sequence[Work]) -> Iterator[None]:
         """Note whose work a call finishes, whether or not it dies; it was never finished before."""
-        items = {deliveries.read_receipt(one.receipt).item: one.payload for one in some}
+        items = {service.read_receipt(one.receipt).item: one.payload for one in some}
         before = {item for item in items if self._is_pending(item)}
         yield
         finished = [items[item] for item in before if not self._is_pending(item)]

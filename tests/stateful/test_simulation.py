@@ -12,7 +12,7 @@ import pytest
 
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.settle import NOTHING_BROUGHT, NOTHING_FAILED, Brought, Settling
+from fanin.app.ledger.settle import NOTHING_BROUGHT, Brought, Settling
 from fanin.app.ports.words import Clear, Outcome, Tally, WordKey
 from fanin.domain.batch import Batch, State
 from fanin.domain.tree import positions
@@ -104,7 +104,7 @@ def parents_first(
     self: Settling,
     marks: Mapping[WordKey, int],
     *,
-    failed: Mapping[WordKey, int] = NOTHING_FAILED,
+    failed: Mapping[WordKey, int] = {},
     brought: Brought = NOTHING_BROUGHT,
 ) -> dict[WordKey, Outcome]:
     """Write the parent of each word that is about to be finished, and only then the word."""

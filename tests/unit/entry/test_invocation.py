@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fanin.app.buffers.deliveries import SIFT_MS
+from fanin.app.buffers.service import SIFT_MS
 from fanin.domain import limits
 from fanin.entry import wiring
 from fanin.entry.invocation import ANSWER, INVOCATION, REQUEST_RESERVE, RESERVE, Invocation

@@ -13,10 +13,9 @@ import pytest
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, MemoryQueues, SeededRandom
-from fanin.app.buffers import deliveries
-from fanin.app.buffers.deliveries import SIFT_MS, Deliveries, WorkReceipt
-from fanin.app.buffers.records import BufferRecords
-from fanin.app.buffers.service import BufferService
+from fanin.app.buffers import service
+from fanin.app.buffers.service import SIFT_MS, BufferService, WorkReceipt
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.queues import Outgoing, Received
 from fanin.domain import ids
 from fanin.domain.batch import Kind
@@ -38,10 +37,9 @@ class Desk:
         self.buffer: Buffer = self.buffers.define("jobs", 10)
         self.deliveries = self.fresh()
 
-    def fresh(self) -> Deliveries:
+    def fresh(self) -> BufferService:
         """The deliveries of a process that starts now."""
-        ports = self.world.ports
-        return Deliveries(ports, self.world.fresh(), BufferRecords(ports))
+        return BufferService(self.world.fresh())
 
     def put(self, *payloads: str) -> Sequence[str]:
         return self.buffers.put("jobs", payloads).items
@@ -51,7 +49,7 @@ class Desk:
         self.world.memory.channels.send([Outgoing(self.buffer.queue, payload, attributes)])
 
     def receive(self, most: int = 10, visibility_timeout: int | None = None) -> list[Work]:
-        return self.deliveries.receive(self.buffer, most, 0, visibility_timeout)
+        return self.deliveries._receive(self.buffer, most, 0, visibility_timeout)
 
     def payloads(self, most: int = 10) -> list[str]:
         return [work.payload for work in self.receive(most)]
@@ -94,7 +92,7 @@ def test_work_says_what_it_is_and_how_long_it_waited_also_if_the_clock_of_the_qu
     (work,) = desk.receive()
 
     assert (work.payload, work.waited_ms) == ("a", waited)
-    receipt = deliveries.read_receipt(work.receipt)
+    receipt = service.read_receipt(work.receipt)
     assert (receipt.item, receipt.batch_id) == (item, desk.buffer.batch_id)
 
 
@@ -115,8 +113,7 @@ def receive_slowly(world: World, desk: Desk, *, wait: int) -> list[int]:
     queues = Slow(world.memory.channels, world.accesses, world.clock, SeededRandom())
     queues.waits = []
     ports = replace(world.ports, queues=queues)
-    deliveries = Deliveries(ports, world.fresh(), BufferRecords(ports))
-    assert deliveries.receive(desk.buffer, 1, wait, None) == []
+    assert BufferService(LedgerService(ports))._receive(desk.buffer, 1, wait, None) == []
     return queues.waits
 
 
@@ -217,7 +214,7 @@ def test_a_buffer_that_was_deleted_meanwhile_is_not_found(world, desk):
     desk.buffers.delete("own")
 
     with pytest.raises(BufferNotFound, match="own"):
-        desk.deliveries.receive(old, 1, 0, None)
+        desk.deliveries._receive(old, 1, 0, None)
 
 
 def test_a_queue_that_was_deleted_is_refused(world, desk):
@@ -241,8 +238,8 @@ def packed(value: object) -> str:
 
 @pytest.mark.parametrize("handle", ["delivery-1", "", "AQEB+/==", "a b\n", "☂", "h" * 1_024])
 def test_a_receipt_reads_back_as_it_was_written(handle):
-    assert deliveries.read_receipt(deliveries.write_receipt(ITEM, handle)) == WorkReceipt(7, ITEM, handle)
-    assert deliveries.read_receipt(deliveries.write_receipt(FIRST, handle)) == WorkReceipt(0, FIRST, handle)
+    assert service.read_receipt(service.write_receipt(ITEM, handle)) == WorkReceipt(7, ITEM, handle)
+    assert service.read_receipt(service.write_receipt(FIRST, handle)) == WorkReceipt(0, FIRST, handle)
 
 
 @pytest.mark.parametrize("padding", range(4))
@@ -250,21 +247,21 @@ def test_a_receipt_is_text_for_urls_whatever_its_length(padding):
     # These letters give both characters in which the alphabet for URLs differs from the usual one
     handle = "~~~???>>>" * 3 + "x" * padding
 
-    token = deliveries.write_receipt(ITEM, handle)
+    token = service.write_receipt(ITEM, handle)
 
     assert re.fullmatch("[A-Za-z0-9_-]+", token)
-    assert deliveries.read_receipt(token).handle == handle
+    assert service.read_receipt(token).handle == handle
 
 
 def test_a_receipt_is_read_up_to_its_greatest_length_and_no_further():
     handle = "h" * (LONGEST * 3 // 4 - len(json.dumps([ITEM, ""])))
 
-    longest, longer = deliveries.write_receipt(ITEM, handle), deliveries.write_receipt(ITEM, handle + "h")
+    longest, longer = service.write_receipt(ITEM, handle), service.write_receipt(ITEM, handle + "h")
 
     assert len(longest) == LONGEST < len(longer)
-    assert deliveries.read_receipt(longest).handle == handle
+    assert service.read_receipt(longest).handle == handle
     with pytest.raises(InvalidRequest):
-        deliveries.read_receipt(longer)
+        service.read_receipt(longer)
 
 
 @pytest.mark.parametrize(
@@ -288,11 +285,11 @@ def test_a_receipt_is_read_up_to_its_greatest_length_and_no_further():
 )
 def test_other_text_is_refused(token):
     with pytest.raises(InvalidRequest):
-        deliveries.read_receipt(token)
+        service.read_receipt(token)
 
 
 def test_the_refusal_quotes_the_beginning_only():
     with pytest.raises(InvalidRequest) as refused:
-        deliveries.read_receipt("x" * 31 + "yz" + "z" * 10_000)
+        service.read_receipt("x" * 31 + "yz" + "z" * 10_000)
 
     assert f"'{'x' * 31}y'" in str(refused.value)

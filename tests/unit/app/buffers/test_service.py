@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from fanin.app.buffers import deliveries
+from fanin.app.buffers import service
 from fanin.app.buffers.records import GRAVE, BufferRecords
 from fanin.app.buffers.service import BufferService, claimed
 from fanin.app.buffers.slots import LIFETIME, RENEWAL
@@ -249,7 +249,7 @@ class TestReceipts:
     def test_that_are_forged_free_no_slot(self, buffers):
         (item,) = buffers.put("jobs", ["a"]).items
         group = item.split(":")[1]
-        forged = deliveries.write_receipt(item.replace(group, group[:-4] + "0000"), "delivery-1")
+        forged = service.write_receipt(item.replace(group, group[:-4] + "0000"), "delivery-1")
 
         with pytest.raises(InvalidItemId):
             buffers.done("jobs", [forged])

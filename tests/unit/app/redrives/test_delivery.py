@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.queues import Offered, Outgoing
-from fanin.app.redrives.delivery import Planning, RedriveDelivery
+from fanin.app.redrives.delivery import RedriveDelivery
 from fanin.app.redrives.records import Counts, RedrivePage, RedriveRun
 from fanin.domain.batch import LIVE, Batch, Mode, State
 from fanin.domain.failures import Keep, KeptMessage
@@ -17,7 +17,7 @@ from tests.unit.app.redrives.conftest import FIFO, QUEUE, SMALL, Failed
 
 
 def delivery(world: Failed) -> RedriveDelivery:
-    return RedriveDelivery(world.fresh(), Planning(world.ports))
+    return RedriveDelivery(world.fresh())
 
 
 def run(batch: Batch, *taken: int, at: int = 0) -> RedriveRun:

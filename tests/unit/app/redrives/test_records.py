@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.records import Record
-from fanin.app.redrives.delivery import LISTED, Destinations, Planning
+from fanin.app.redrives.delivery import LISTED, Destinations, RedriveDelivery
 from fanin.app.redrives.records import Counts, RedrivePage, RedriveRun, latest, prefix_of, read, run_of, save
 from fanin.domain.redrives import (
     MAX_REFUSALS,
@@ -183,8 +183,8 @@ def test_a_long_refusal_is_cut(failed):
 # Planning a page: what is read, and how far.
 
 
-def planning(world: Failed, page: int = 3) -> Planning:
-    return Planning(world.ports, page=page)
+def planning(world: Failed, page: int = 3) -> RedriveDelivery:
+    return RedriveDelivery(world.fresh(), page=page)
 
 
 def test_a_step_reads_a_bounded_number_of_pages(failed):

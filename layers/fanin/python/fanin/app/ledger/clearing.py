@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from fanin.app.ledger.known_batches import all_of
@@ -17,7 +16,7 @@ from fanin.errors import InvalidRequest
 
 Values: TypeAlias = Mapping[int, Mapping[int, Mapping[str, int]]]
 """What items add to the totals of their batches: batch id → ordinal → values by the names of the totals."""
-NO_VALUES: Final[Values] = MappingProxyType({})
+NO_VALUES: Final[Values] = {}
 
 
 @dataclass(frozen=True, slots=True)

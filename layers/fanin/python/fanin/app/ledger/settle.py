@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from fanin.app.ledger.failed import Failed, Held
@@ -36,9 +35,7 @@ Brought: TypeAlias = Mapping[WordKey, Mapping[int, Tally]]
 
 Values that are not whole leave the totals of the batch inexact: a nested batch may not know its own.
 """
-NOTHING_FAILED: Final[Mapping[WordKey, int]] = MappingProxyType({})
-NOTHING_BROUGHT: Final[Brought] = MappingProxyType({})
-_NOTHING_READ: Final[Words] = MappingProxyType({})
+NOTHING_BROUGHT: Final[Brought] = {}
 
 
 def brought(
@@ -124,7 +121,7 @@ class Settling:
         self,
         masks: Mapping[WordKey, int],
         *,
-        failed: Mapping[WordKey, int] = NOTHING_FAILED,
+        failed: Mapping[WordKey, int] = {},
         brought: Brought = NOTHING_BROUGHT,
     ) -> dict[WordKey, Outcome]:
         """Clear bits, and settle what they finish; each word is written once, parents included.
@@ -258,7 +255,7 @@ class Settling:
             The row as it is afterwards.
         """
         self._known.remember(batch)
-        self._carry_up(done)
+        self._carry_up(done, {})
         return self._known.cached(batch.batch_id) or batch
 
     def heal(self, finished: Collection[WordKey]) -> None:
@@ -279,13 +276,13 @@ class Settling:
             full = self._tree.full
             lost = {key for key, (parent, mask) in places.items() if words.get(parent, full) & mask}
             found = self.ports.words.read_tallied([k for k in rising if k in lost or k not in places])
-            self._carry_up({key: word.tally for key, word in found.items()})
+            self._carry_up({key: word.tally for key, word in found.items()}, {})
             known = {parent for key, (parent, _) in places.items() if key not in lost}
             behind = {parent for parent, _ in (places[key] for key in lost)}
             rising = self._done({key: words[key] for key in known - behind}, errors)
         all_of(errors)
 
-    def _carry_up(self, done: Mapping[WordKey, Tally], above: Words = _NOTHING_READ) -> None:
+    def _carry_up(self, done: Mapping[WordKey, Tally], above: Words) -> None:
         """Carry up words that are done, except those whose parent shows it already, as it was read."""
         errors: dict[WordKey, Outcome] = {}
         changes = self._above(done, errors)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from fanin.domain.totals import Sums, plus
 from fanin.errors import FaninError
@@ -43,9 +42,6 @@ class Tally(NamedTuple):
         return self._replace(sums=plus(self.sums, (0,) * totals))
 
 
-NOTHING: Final[Mapping[int, Tally]] = MappingProxyType({})
-
-
 class Tallied(NamedTuple):
     """A word and its tally, as they were read. A word without a row is all ones and has an empty tally."""
 
@@ -70,7 +66,7 @@ class Clear(NamedTuple):
     mask: int
     expires_at: int
     failed: int = 0
-    carried: Mapping[int, Tally] = NOTHING
+    carried: Mapping[int, Tally] = {}
 
 
 class Cleared(NamedTuple):
@@ -134,7 +130,7 @@ class WordRow(NamedTuple):
 
     word: int
     failed: int = 0
-    leases: Mapping[int, int] = MappingProxyType({})
+    leases: Mapping[int, int] = {}
 
 
 def tallied(

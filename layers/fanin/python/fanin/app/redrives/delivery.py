@@ -1,6 +1,6 @@
 """Sending the messages of failed items again, under the ids of new items or, if they are held, their own.
 
-``Planning`` reads and checks which failures a redrive takes next, before ``RedriveDelivery`` takes any.
+Which failures a page takes is read and checked, and noted, before any of them is taken.
 """
 
 from collections import Counter
@@ -70,24 +70,47 @@ class Destinations:
         return self._known.remember(queue, (url, None))
 
 
-class Planning:
-    """Reads failures, and decides which to take. It writes nothing.
+_TRIES: Final = 5
+LOST: Final = "its kept message is gone, or cannot be read"
+LOADED: Final = 16 * limits.MAX_FAILED_MESSAGES
+"""Bytes of messages that are in memory together, if each in the bucket is as large as one can be."""
+
+
+class _Again(NamedTuple):
+    """A failure whose message is on its way out once more.
+
+    Attributes:
+        note: of the failure.
+        item: the id under which it is sent now.
+    """
+
+    note: FailureRow
+    item: str
+
+    @property
+    def most(self) -> int:
+        """Bytes that its message has at most; notes do not say how large a message is."""
+        return limits.MAX_KEPT_INLINE if self.note.kept == IN_ROW else limits.MAX_FAILED_MESSAGES
+
+
+class RedriveDelivery:
+    """Plans, takes and delivers pages. A repeat sends the same messages under the same item ids.
 
     Args:
-        ports: the stores.
+        ledger: opens the new batch and adds its items; its ports are used too.
         page: how many failures a page has.
 
     Attributes:
         queues: knows where messages can be sent again.
-        held: finds what is held, and what other redrives have taken.
     """
 
-    def __init__(self, ports: Ports, *, page: int = PAGE) -> None:
-        self._ports = ports
-        self.queues = Destinations(ports)
-        self.held = Held(ports)
-        self._failed = Failed(ports)
+    def __init__(self, ledger: LedgerService, *, page: int = PAGE) -> None:
+        self._ledger = ledger
+        self._ports = ledger.ports
         self._page = page
+        self._held = Held(ledger.ports)
+        self._failed = Failed(ledger.ports)
+        self.queues = Destinations(ledger.ports)
 
     def after(
         self, batch: Batch, request: Redrive, before: RedrivePage | None = None
@@ -136,7 +159,7 @@ class Planning:
     ) -> tuple[list[tuple[int, int]], Counts]:
         chosen = [note for note in notes if request.takes(note.ordinal, note.reason)]
         failed = self.failed(batch, chosen)
-        free = self.held.takings(batch, failed, elsewhere=True).free
+        free = self._held.takings(batch, failed, elsewhere=True).free
         kept = [note for note in free if note.kept]
         refusals = self._refusals(request, kept)
         refused = Counter(why for note in kept if (why := refusals[note.source]) is not None)
@@ -158,47 +181,10 @@ class Planning:
         if batch.mode is Mode.ESTIMATED:
             return notes
         ordinals = [note.ordinal for note in notes]
-        failed = set(self.held.pending(batch, ordinals)) if batch.holds else set()
+        failed = set(self._held.pending(batch, ordinals)) if batch.holds else set()
         if batch.state.terminal:
             failed |= self._failed.among(batch.batch_id, ordinals)
         return [note for note in notes if note.ordinal in failed]
-
-
-_TRIES: Final = 5
-LOST: Final = "its kept message is gone, or cannot be read"
-LOADED: Final = 16 * limits.MAX_FAILED_MESSAGES
-"""Bytes of messages that are in memory together, if each in the bucket is as large as one can be."""
-
-
-class _Again(NamedTuple):
-    """A failure whose message is on its way out once more.
-
-    Attributes:
-        note: of the failure.
-        item: the id under which it is sent now.
-    """
-
-    note: FailureRow
-    item: str
-
-    @property
-    def most(self) -> int:
-        """Bytes that its message has at most; notes do not say how large a message is."""
-        return limits.MAX_KEPT_INLINE if self.note.kept == IN_ROW else limits.MAX_FAILED_MESSAGES
-
-
-class RedriveDelivery:
-    """Takes and delivers a page. A repeat sends the same messages under the same item ids.
-
-    Args:
-        ledger: opens the new batch and adds its items.
-        planning: reads notes, and knows where messages can be sent again.
-    """
-
-    def __init__(self, ledger: LedgerService, planning: Planning) -> None:
-        self._ledger = ledger
-        self._ports = ledger.ports
-        self._planning = planning
 
     def deliver(self, batch: Batch, run: RedriveRun) -> RedriveRun:
         """Take the failures of a page, as far as no other redrive has them, and send their messages.
@@ -212,7 +198,7 @@ class RedriveDelivery:
         Raises:
             Throttled: queues or tables are overloaded; call again.
         """
-        found = self._planning.notes(batch, run.page)
+        found = self.notes(batch, run.page)
         notes = [found[ordinal] for ordinal, _ in run.page.plan if ordinal in found]
         if len(notes) < len(run.page.plan):
             raise BatchGone(f"notes of failures of batch {batch.batch_id} are past their time to live")
@@ -222,7 +208,7 @@ class RedriveDelivery:
             taken, counted = self._take(batch, run, again, added=False)
             batch = self._ledger.refresh([batch.batch_id])[batch.batch_id]
             if not batch.state.terminal:  # else nobody waits for their own ids any more
-                pending = self._planning.held.pending(batch, taken)
+                pending = self._held.pending(batch, taken)
                 self._send(run, [one for one in again if one.note.ordinal in taken & pending])
                 return replace(counted, to=batch.batch_id)
         return self._deliver_anew(batch, run, notes)
@@ -263,7 +249,7 @@ class RedriveDelivery:
         again = [one for one in again if one.note.ordinal in taken]
         if new.mode is Mode.EXACT:
             at = {one.item: ids.parse_item(one.item)[1] for one in again}
-            pending = self._planning.held.pending(new, at.values())
+            pending = self._held.pending(new, at.values())
             again = [one for one in again if at[one.item] in pending]
         self._send(run, again)
 
@@ -288,9 +274,9 @@ class RedriveDelivery:
             Throttled: others change the marks at the same time; call again.
         """
         notes = [one.note for one in again]
-        failed = {note.ordinal for note in self._planning.failed(batch, notes)}
+        failed = {note.ordinal for note in self.failed(batch, notes)}
         for _ in range(_TRIES):
-            takings = self._planning.held.takings(batch, notes, elsewhere=True)
+            takings = self._held.takings(batch, notes, elsewhere=True)
             marks = takings.marks
             free = {note.ordinal for note in takings.free} & failed
             mine: set[int] = set()
@@ -348,7 +334,7 @@ class RedriveDelivery:
     def _send_together(self, run: RedriveRun, again: Sequence[_Again]) -> None:
         messages = load_messages(self._ports, run.batch_id, [one.note for one in again])
         lost = {one.item: LOST for one in again if one.note.ordinal not in messages}
-        url_of, to = self._planning.queues.url, run.request.queue_url
+        url_of, to = self.queues.url, run.request.queue_url
         urls = {one.item: url_of(to or one.note.source) for one in again}
         lost |= {item: "its queue is gone" for item, url in urls.items() if url is None}
         sending = [

@@ -13,7 +13,7 @@ from fanin.app.attention import look_again
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.redrives import records
-from fanin.app.redrives.delivery import PAGE, Planning, RedriveDelivery
+from fanin.app.redrives.delivery import PAGE, RedriveDelivery
 from fanin.app.redrives.records import Counts, RedriveRun, begun, run_of
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
@@ -40,15 +40,14 @@ class RedriveService:
     def __init__(self, ledger: LedgerService, *, page: int = PAGE, at_once: int = AT_ONCE) -> None:
         self._ledger = ledger
         self._ports = ledger.ports
-        self._planning = Planning(ledger.ports, page=page)
-        self._delivery = RedriveDelivery(ledger, self._planning)
+        self._delivery = RedriveDelivery(ledger, page=page)
         self._at_once = at_once
 
     def redrive(self, batch_id: int, request: Redrive | None = None) -> Redriving:
         request = request or Redrive()
         request.check()
         batch = self._batch(batch_id)
-        queues = self._planning.queues
+        queues = self._delivery.queues
         queues.look_again()
         if request.queue_url is not None and (why := queues.refusal(request.queue_url)) is not None:
             raise ChannelRefused(why)
@@ -115,7 +114,7 @@ class RedriveService:
             return records.save(self._ports.records, batch, begun(before, owner, now))
         run = RedriveRun(batch.batch_id, request, 0, now) if before is None else before.next()
         run = begun(replace(run, request=request, started_at=now), owner, now)
-        page, counts = self._planning.after(batch, request)
+        page, counts = self._delivery.after(batch, request)
         run = replace(run, page=page, counts=counts, done=page.last and not page.plan)
         return records.save(self._ports.records, batch, run)
 
@@ -180,7 +179,7 @@ class RedriveService:
             if run.part > part:
                 return run  # and nothing is done under that part before it is saved
         if not (run.done or run.page.last):
-            page, counts = self._planning.after(batch, run.request, run.page)
+            page, counts = self._delivery.after(batch, run.request, run.page)
             run = replace(run, page=page, counts=run.counts.plus(counts))
             if page.plan or not page.last:
                 return run
@@ -192,7 +191,7 @@ class RedriveService:
         until = self._ports.clock.now() + COUNTED_MS
         page, counts = None, Counts()
         while page is None or not (page.last or self._ports.clock.now() >= until):
-            page, more = self._planning.after(batch, request, page)
+            page, more = self._delivery.after(batch, request, page)
             counts = counts.plus(more).plus(Counts(items=len(page.plan)))
         run = RedriveRun(batch.batch_id, request, 0, 0, counts=counts, done=page.last)
         return replace(run.shown, name="", started_at=None)
