@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fanin.app.diagnosis.last_attempts import last_attempts, sent_queues
+from fanin.app.failures import last_attempts, sent_queues
 from fanin.entry import queues, wiring
 from fanin.entry.observe import observed
 from fanin.entry.unhandled import respond

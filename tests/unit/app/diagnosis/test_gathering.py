@@ -4,7 +4,7 @@ import pytest
 
 from fanin.app.diagnosis import gathering
 from fanin.app.diagnosis.gathering import MOST_READS, Facts, gather
-from fanin.app.diagnosis.last_attempts import last_attempts, sent_queues
+from fanin.app.failures import last_attempts, sent_queues
 from fanin.app.ports.parts import Redriven, RetryRow, SentRow
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch

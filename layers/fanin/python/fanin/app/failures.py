@@ -5,6 +5,8 @@ item reads as failed, its note and its message are there. A crash in between lea
 repeat writes the same again. Of several failures of one item the first note stays, and the first message; if
 its batch holds failed items, the last of each. A queue delivers the same message each time, so both are right
 unless somebody fails an item with a message of another.
+
+Of items whose messages died, notes of their batches say why the last attempts failed, and in which queue.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,7 +15,7 @@ from typing import Final, NamedTuple
 
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
-from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.ports.parts import IN_ROW, FailureRow, RetryRow
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch
 from fanin.domain.claim_checks import claim_key
@@ -156,7 +158,9 @@ def write_notes(ports: Ports, failing: Collection[Failing]) -> Mapping[ItemPlace
     kept, refused = _keep_messages(ports, messages, {one.batch.batch_id: one.batch for one in failing})
     now = ports.clock.now()
     for batch, notes, _ in failing:
-        latest = _latest(ports, batch, notes)
+        # A later failure of an item that is held has a later time, whoever's clock it is.
+        before = ports.parts.notes(batch.batch_id, [note.ordinal for note in notes]) if batch.holds else {}
+        latest = {ordinal: note.failed_at for ordinal, note in before.items()}
         rows = [
             note._replace(
                 failed_at=max(now, latest.get(note.ordinal, 0) + 1),
@@ -171,14 +175,6 @@ def write_notes(ports: Ports, failing: Collection[Failing]) -> Mapping[ItemPlace
         write = parts.update_failures if batch.holds else parts.put_failures
         write(batch.batch_id, rows, expires_at=batch.expires_at)
     return refused
-
-
-def _latest(ports: Ports, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[int, int]:
-    """When held items failed before, ms; a later failure has a later time, whoever's clock it is."""
-    if not batch.holds:
-        return {}
-    found = ports.parts.notes(batch.batch_id, [note.ordinal for note in notes])
-    return {ordinal: note.failed_at for ordinal, note in found.items()}
 
 
 PAGE: Final = 500
@@ -211,3 +207,58 @@ def forget(ports: Ports, batch: Batch) -> None:
             ports.claims.delete(keys)
         if cursor is None:
             break
+
+
+def last_attempts(ports: Ports, items: Iterable[str]) -> dict[str, RetryRow]:
+    """The last attempts at items, as they were noted.
+
+    Args:
+        ports: the stores.
+        items: ids; those that are malformed have no note.
+
+    Returns:
+        Item id → note; items without a note are left out. Empty if the notes cannot be read now: an item
+        fails with less of a reason rather than not at all.
+    """
+    found: dict[str, RetryRow] = {}
+    for batch_id, ordinals in _by_batch(items).items():
+        with suppress(FaninError):
+            rows = ports.parts.retries(batch_id, ordinals.values())
+            found |= {item: rows[ordinal] for item, ordinal in ordinals.items() if ordinal in rows}
+    return found
+
+
+def _by_batch(items: Iterable[str]) -> dict[int, dict[str, int]]:
+    """The ordinals of items, by batch and id; malformed ids are left out."""
+    named: dict[int, dict[str, int]] = {}
+    for item in items:
+        with suppress(FaninError):
+            block, ordinal = ids.parse_item(item)
+            named.setdefault(block.batch_id, {})[item] = ordinal
+    return named
+
+
+_SENT = 16
+"""Notes of what was sent that are read for one batch; most batches have one for each of their queues."""
+
+
+def sent_queues(ports: Ports, items: Iterable[str]) -> dict[str, str]:
+    """The queues to which the messages of some items were sent.
+
+    Args:
+        ports: the stores.
+        items: ids; malformed ones have no queue.
+
+    Returns:
+        Item id → URL or ARN. Left out are items without a note, those that were sent to several queues, and
+        all of a batch whose notes cannot be read now: then a redrive must name the queue.
+    """
+    found: dict[str, str] = {}
+    for batch_id, ordinals in _by_batch(items).items():
+        with suppress(FaninError):
+            sent, more = ports.parts.sent(batch_id, upto=max(ordinals.values()), limit=_SENT)
+            for item, ordinal in ordinals.items():
+                queues = {row.queue for row in sent if row.start <= ordinal < row.stop}
+                if len(queues) == 1 and not more:
+                    found[item] = queues.pop()
+    return found

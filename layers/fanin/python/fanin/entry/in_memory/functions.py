@@ -5,9 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fanin.app.diagnosis.last_attempts import last_attempts
 from fanin.app.directory.service import TOPICS
-from fanin.app.failures import forget
+from fanin.app.failures import forget, last_attempts
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
 from fanin.app.redrives.records import WORK_MS
