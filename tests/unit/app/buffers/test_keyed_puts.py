@@ -5,8 +5,9 @@ The notes of keys: made once, changed only by those who saw the last one, and ea
 
 import pytest
 
-from fanin.app.buffers.puts import PutKeys
+from fanin.app.buffers.puts import Puts
 from fanin.app.buffers.records import WorkEntry
+from fanin.app.buffers.service import BufferService
 from fanin.app.buffers.slots import LIFETIME, MARGIN_MS, RENEWAL, SEND_MS, renew_at
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import State
@@ -259,8 +260,8 @@ OLD = "7:group:0"
 
 
 @pytest.fixture
-def keys(world: World) -> PutKeys:
-    return PutKeys(world.ports)
+def keys(world: World) -> Puts:
+    return BufferService(world.fresh())._puts
 
 
 @pytest.fixture
