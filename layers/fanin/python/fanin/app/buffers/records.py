@@ -188,7 +188,6 @@ class BufferRecords:
 
 def _readable(record: Record) -> WorkEntry | None:
     """The entry of a record; None if it cannot be read."""
-    try:
+    with suppress(BufferNotFound):
         return entry_of(record)
-    except BufferNotFound:
-        return None
+    return None

@@ -61,10 +61,6 @@ class WorkState(Enum):
     UNKNOWN = auto()
 
 
-def _prefix(item: str) -> str:
-    return item.rpartition(":")[0]
-
-
 class Slots:
     """Takes and reclaims the slots of buffers.
 
@@ -83,7 +79,7 @@ class Slots:
     def states(self, items: Sequence[str]) -> dict[str, WorkState]:
         """The states of items, which may be of several batches."""
         states: dict[str, WorkState] = {}
-        for prefix, group in groupby(items, key=_prefix):
+        for prefix, group in groupby(items, key=lambda item: item.rpartition(":")[0]):
             states |= self._of_block(ids.parse_prefix(prefix), list(group))
         return states
 

@@ -186,9 +186,7 @@ class Held:
         while budget - reads >= each:
             limit = min(_PAGE, (budget - reads) // each)
             notes, cursor = self._ports.parts.failures(batch.batch_id, cursor=cursor, limit=limit)
-            ordinals = [note.ordinal for note in notes]
-            pending = self.pending(batch, ordinals)
-            takings = self.takings(batch, [note for note in notes if note.ordinal in pending])
+            ordinals, takings = [note.ordinal for note in notes], self.among(batch, notes)
             held += len(takings.free)
             reads += max(1, len(notes)) + self.reads(batch, ordinals) - len(notes) + takings.reads
             if cursor is None:
@@ -214,10 +212,10 @@ class Held:
         counted = {batch.batch_id: self.counted(batch, budget=_LISTED_READS) for batch in first}
         return tuple(counted.get(batch.batch_id, batch) for batch in rows)
 
-    def among(self, batch: Batch, notes: Sequence[FailureRow]) -> list[FailureRow]:
-        """Those notes whose item is held now."""
+    def among(self, batch: Batch, notes: Sequence[FailureRow]) -> Takings:
+        """Find out which items with notes are held now: they are pending, and no redrive has them."""
         pending = self.pending(batch, [note.ordinal for note in notes])
-        return self.takings(batch, [note for note in notes if note.ordinal in pending]).free
+        return self.takings(batch, [note for note in notes if note.ordinal in pending])
 
     def takings(self, batch: Batch, notes: Sequence[FailureRow], *, elsewhere: bool = False) -> Takings:
         """Find out which failures no redrive has.

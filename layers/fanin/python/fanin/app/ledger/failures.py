@@ -118,7 +118,7 @@ class Leaving(Reading):
             limit = max(1, min(limits.MAX_PAGE, left // each))
             notes, after = self.ports.parts.failures(batch_id, cursor=after, limit=limit)
             chosen = [note for note in notes if selection.takes(note.ordinal, note.reason)]
-            released += self._fail(batch, self._held.among(batch, chosen))
+            released += self._fail(batch, self._held.among(batch, chosen).free)
             left -= max(1, len(notes)) + self._held.reads(batch, [note.ordinal for note in chosen])
             if after is None or left < each:
                 break
@@ -184,7 +184,7 @@ class Leaving(Reading):
         """The notes of items that have failed, or are held; and whether they are held."""
         failed = {note.ordinal for note in self._failed.confirmed(batch, notes)}
         others = [note for note in notes if note.ordinal not in failed] if batch.may_hold_more else []
-        held = {note.ordinal for note in self._held.among(batch, others)} if others else set()
+        held = {note.ordinal for note in self._held.among(batch, others).free} if others else set()
         return {note: note.ordinal in held for note in notes if note.ordinal in failed | held}
 
     def _shows_redrives(self, batch: Batch) -> bool:
