@@ -162,7 +162,7 @@ class TestChildren:
 
     def test_a_commit_that_is_repeated_after_others_came_finds_its_child(self, world, item):
         # Given a child that was created, whose answer was lost, and others that were refused since
-        draft = world.ledger.draft(OpenBatch(parent_item=item))
+        draft = world.ledger.draft(OpenBatch(parent_item=item), None, None, 0)
         world.fresh().commit(draft)
         world.ledger.add(draft.batch_id, 2)
         with pytest.raises(ItemHasChild):
@@ -241,7 +241,7 @@ def test_retry_of_names_a_batch_that_is_there(world):
 def test_steps_a_batch_is_there_with_its_commit_as_the_draft_was_changed(world):
     # Given a draft, changed by a pattern that knows more by now
     opening = world.ledger
-    draft = replace(opening.draft(OpenBatch(size=0)), items=3, deadline=world.clock.at + 9)
+    draft = replace(opening.draft(OpenBatch(size=0), None, None, 0), items=3, deadline=world.clock.at + 9)
     assert world.ports.batches.read([draft.batch_id]) == {}
 
     batch = opening.commit(draft)
@@ -292,7 +292,7 @@ def test_whoever_is_slow_does_not_use_the_id_of_a_batch_that_was_removed(world):
     del world.memory.batches._rows[opened.batch_id]
 
     with pytest.raises(BatchGone, match="was removed"):
-        world.ledger.draft(REQUEST, slow)
+        world.ledger.draft(REQUEST, slow, None, 0)
 
 
 @pytest.mark.parametrize("nested", [False, True])

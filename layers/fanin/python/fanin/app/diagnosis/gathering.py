@@ -137,11 +137,8 @@ def _retries(ports: Ports, batch: Batch, missing: tuple[MissingRange, ...]) -> M
 def _children(ports: Ports, batch: Batch, missing: tuple[MissingRange, ...], now: int) -> Mapping[int, Batch]:
     """Live batches that do the work of the first missing items."""
     first = [ordinal for one in missing for ordinal in range(one.start, min(one.stop, one.start + CHILDREN))]
-    found: dict[int, int] = {}
-    for ordinal in first[:CHILDREN]:
-        child = ports.batches.child_of(ItemPlace(batch.batch_id, ordinal))
-        if child is not None:
-            found[ordinal] = child
+    noted = {n: ports.batches.child_of(ItemPlace(batch.batch_id, n)) for n in first[:CHILDREN]}
+    found = {ordinal: child for ordinal, child in noted.items() if child is not None}
     rows = ports.batches.read(found.values())
     live = {child: row for child, row in rows.items() if not (row.state.terminal or row.gone(now))}
     return {ordinal: live[child] for ordinal, child in found.items() if child in live}

@@ -37,7 +37,10 @@ class DirectoryService(Directory):
         self.ports = self._ports = ports
 
     def register(self, request: Register) -> Registration:
-        _check(request)
+        limits.text("channel", request.channel, limits.MAX_CHANNEL, least=1)
+        check_channel(request.channel)  # also of a heartbeat, for which the queue is not looked up
+        limits.pairs("attributes", request.attributes)
+        limits.whole("lease", request.lease, limits.MIN_LEASE, limits.MAX_LEASE)
         new: Registration | None = None
         for _ in range(TRIES):
             row = self._row(request.topic, request.name)
@@ -200,10 +203,3 @@ def _readable(topic: str, row: Record | None) -> Registration | None:
 
 def _contended(topic: str, name: str) -> Throttled:
     return Throttled(f"{topic}/{name} is being changed by other calls; try again", retry_after=1)
-
-
-def _check(request: Register) -> None:
-    limits.text("channel", request.channel, limits.MAX_CHANNEL, least=1)
-    check_channel(request.channel)  # also of a heartbeat, for which the queue is not looked up
-    limits.pairs("attributes", request.attributes)
-    limits.whole("lease", request.lease, limits.MIN_LEASE, limits.MAX_LEASE)

@@ -18,7 +18,7 @@ from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import REDRIVE, FailureRow, Redriven, ResultRow
 from fanin.domain import ids, limits, reports
 from fanin.domain.batch import Batch, Kind
-from fanin.domain.failures import MAX_ERROR
+from fanin.domain.failures import MAX_ERROR, error_of
 from fanin.domain.marks import Done
 from fanin.domain.redrives import Selection
 from fanin.errors import FailureNotFound, FaninError, InvalidRequest
@@ -88,7 +88,7 @@ class Leaving(Reading):
     def errors(self, batch_id: int, *, cursor: str | None = None) -> reports.Errors:
         batch = self._known.current(batch_id)
         notes, after = self._part(batch, cursor, self.rows, each=0)
-        return reports.Errors(reports.by_error(map(_group, map(_failed_item, notes))), after)
+        return reports.Errors(reports.by_error(map(_group, notes)), after)
 
     def release(
         self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
@@ -211,15 +211,12 @@ class Leaving(Reading):
         return sum((masks[key] & found.first).bit_count() for key, found in cleared.items())
 
 
-def _failed_item(
-    note: FailureRow, redriven: Redriven | None = None, *, held: bool = False, key: str = ""
-) -> reports.FailedItem:
+def _failed_item(note: FailureRow, redriven: Redriven | None, *, held: bool, key: str) -> reports.FailedItem:
     what = note.ordinal, note.item, note.reason, note.failed_at, note.attempts, note.source, bool(note.kept)
     name = redriven and redriven.redrive.removeprefix(REDRIVE)
     return reports.FailedItem(*what, redriven=name, held=held, key=key)
 
 
-def _group(item: reports.FailedItem) -> reports.ErrorGroup:
-    return reports.ErrorGroup(
-        item.error, 1, item.reason[:MAX_ERROR], item.ordinal, item.failed_at, kept=int(item.kept)
-    )
+def _group(note: FailureRow) -> reports.ErrorGroup:
+    error, example, kept = error_of(note.reason), note.reason[:MAX_ERROR], int(bool(note.kept))
+    return reports.ErrorGroup(error, 1, example, note.ordinal, note.failed_at, kept)

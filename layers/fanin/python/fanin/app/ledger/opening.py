@@ -89,7 +89,7 @@ class Opening(Settling):
         """
         targets = checked_targets(self.ports, request.on_end)
         for tried in range(TRIES):
-            drafted = self.draft(request, reservation, caller=caller, tried=tried)
+            drafted = self.draft(request, reservation, caller, tried)
             if reservation is not None and reservation.kept:
                 return drafted
             if not put_targets(self.ports.records, drafted, targets):
@@ -100,12 +100,7 @@ class Opening(Settling):
         raise Throttled("no free batch id was found; try again", retry_after=1)
 
     def draft(
-        self,
-        request: OpenBatch,
-        reservation: Reservation | None = None,
-        *,
-        caller: Principal | None = None,
-        tried: int = 0,
+        self, request: OpenBatch, reservation: Reservation | None, caller: Principal | None, tried: int
     ) -> Batch:
         """Check a request, and make its row with an id and a salt; the row is not written yet.
 
@@ -241,8 +236,8 @@ class Opening(Settling):
 
     def _check_request(self, request: OpenBatch, now: int) -> None:
         lifetime = self._lifetime(request)
-        limits.whole("lifetime", lifetime, limits.MIN_LIFETIME, limits.MAX_LIFETIME)
         for name, value, least, most in (
+            ("lifetime", lifetime, limits.MIN_LIFETIME, limits.MAX_LIFETIME),
             ("idle_ttl", request.idle_ttl, limits.MIN_IDLE_TTL, limits.MAX_LIFETIME),
             ("limit", request.limit, 1, limits.MAX_LIMIT),
             ("size", request.size, 0, ids.MAX_COUNT),

@@ -52,7 +52,7 @@ def checked_targets(ports: Ports, on_end: Sequence[Target]) -> tuple[Target, ...
 def _checked(ports: Ports, place: int, target: Target) -> Target:
     what = f"on_end[{place}]"
     if not isinstance(target.type, TargetType) or not isinstance(target.when, When):
-        raise InvalidRequest(f"{what} needs a type of {_any_of(TargetType)}, and when of {_any_of(When)}")
+        raise InvalidRequest(f"{what} needs a type of {', '.join(TargetType)}, and when of {', '.join(When)}")
     needed = FIELD[target.type]
     given = [name for name in FIELD.values() if getattr(target, name) is not None]
     if given != [needed]:
@@ -74,10 +74,6 @@ def _checked(ports: Ports, place: int, target: Target) -> Target:
         case TargetType.WEBHOOK:
             targets.parse_url(target.url or "", ports.defaults.webhook_hosts)
     return target
-
-
-def _any_of(kind: type[TargetType | When]) -> str:
-    return ", ".join(one.value for one in kind)
 
 
 OUTLIVES: Final = 2 * 86_400
