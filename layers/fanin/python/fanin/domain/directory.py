@@ -77,6 +77,10 @@ class Registration:
         """Whether it has all these attributes."""
         return all(self.attributes.get(name) == value for name, value in wanted.items())
 
+    def moved(self, channel: str, attributes: Mapping[str, str]) -> bool:
+        """Whether its channel or attributes differ from these."""
+        return self.channel != channel or dict(self.attributes) != dict(attributes)
+
     def leave(self, reason: Left, now: int) -> "Registration":
         """The registration as it ends at this time: readers no longer see it."""
         return replace(self, left=reason, until=now)
@@ -124,8 +128,7 @@ def change(old: Registration | None, new: Registration | None) -> tuple[str, Reg
         return None if was is None or gone is None else (names.INSTANCE_DEREGISTERED, gone)
     if was is None:
         return names.INSTANCE_REGISTERED, new
-    moved = was.channel != new.channel or dict(was.attributes) != dict(new.attributes)
-    return (names.INSTANCE_MOVED, new) if moved else None
+    return (names.INSTANCE_MOVED, new) if was.moved(new.channel, new.attributes) else None
 
 
 def is_fifo(queue: str) -> bool:
