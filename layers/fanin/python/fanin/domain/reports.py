@@ -16,7 +16,7 @@ class Estimate:
     """What a batch has cost so far, as far as its row can tell: no row counts requests.
 
     Attributes:
-        dollars: if its items were marked over HTTPS, ten any items a call, as the library does by default.
+        dollars: at list prices, if its items were marked over HTTPS, any ten items a call.
         at_least: if one range marked them.
         at_most: if each was marked over HTTPS by itself.
         region: region whose list prices were taken.

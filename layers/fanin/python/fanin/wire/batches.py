@@ -3,7 +3,7 @@
 from typing import Final
 
 from fanin.domain import batch, ids, limits, reports, targets
-from fanin.domain.failures import MIN_SAMPLE, Keep, Tolerance
+from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.totals import MAX_TOTALS, NAME
 from fanin.wire import json_types as t
 from fanin.wire.shapes import Inline, answer, plain, request
@@ -26,12 +26,7 @@ TARGET: Final = request(
     url=t.or_null(t.text(targets.MAX_URL, least=1)).described("with type webhook: an https URL"),
 )
 ON_END: Final = t.many(TARGET, targets.MAX_TARGETS).with_keywords(**{t.INDIVISIBLE: True}).left_out_if_empty()
-TARGET_REPORT: Final = answer(
-    "TargetReport",
-    targets.TargetReport,
-    to=t.TEXT.described("where it points; tokens and the paths of URLs are masked"),
-    failing_since=t.or_null(t.TIME),
-)
+TARGET_REPORT: Final = answer("TargetReport", targets.TargetReport, failing_since=t.or_null(t.TIME))
 TARGET_REPORTS: Final = answer("TargetReports", targets.TargetReports)
 
 
@@ -39,24 +34,17 @@ STATE: Final = t.one_of(batch.State)
 USER_KEY: Final = t.text(limits.MAX_USER_KEY, least=1)
 """A user key that batches are looked for by."""
 
-TOTALS: Final = t.map_of(t.JsonType[int]({"type": "integer"}))
-"""Sums of totals by their names."""
 _NAME_OF_TOTAL: Final = t.TEXT.with_keywords(pattern=f"^{NAME}$")
 TOTAL_NAMES: Final = (
     t.many(_NAME_OF_TOTAL, MAX_TOTALS).with_keywords(**{t.INDIVISIBLE: True}).left_out_if_empty()
 )
 """Names of the totals that a batch is opened with."""
-_KEEP: Final = t.one_of(Keep).described(
-    "what is kept of failed items: their messages, or their reasons alone"
-)
 TOLERANCE: Final = request(
     "Tolerance",
     Tolerance,
     count=t.or_null(t.whole(0, ids.MAX_ITEMS)),
-    percent=t.or_null(t.number(0, 100)).described("of the items that are done"),
-    min_sample=t.or_null(t.whole(1, ids.MAX_ITEMS)).described(
-        f"items that are done before the percent counts; {MIN_SAMPLE} if left out"
-    ),
+    percent=t.or_null(t.number(0, 100)),
+    min_sample=t.or_null(t.whole(1, ids.MAX_ITEMS)),
 )
 
 MILESTONES: Final = t.many(t.whole(1, batch.WHOLE), batch.MAX_MILESTONES).described(
@@ -76,7 +64,7 @@ OPEN_BATCH: Final = request(
     retry_of=t.or_null(t.BATCH_ID),
     stall_after=t.or_null(t.whole(0, limits.MAX_LIFETIME)),
     metadata=t.METADATA,
-    keep=t.or_null(_KEEP),
+    keep=t.or_null(t.one_of(Keep)),
     on_failure=t.one_of(batch.OnFailure).left_out_if(batch.OnFailure.DONE),
     child_failures=t.one_of(batch.ChildFailures).left_out_if(batch.ChildFailures.FAIL),
     tolerated_failures=TOLERANCE,
@@ -112,54 +100,16 @@ BATCH: Final = answer(
     deadline=t.or_null(t.TIME),
     parent_item=t.or_null(t.ITEM_ID),
     retry_of=t.or_null(t.BATCH_ID),
-    keep=_KEEP,
-    cause=t.or_null(t.one_of(batch.Cause)).described("why it was cancelled although nobody asked for it"),
-    totals=TOTALS,
-    totals_exact=t.BOOLEAN.described(
-        "whether the totals are the sums of all items that are done, each counted once"
-    ),
-    totals_before=TOTALS.described("sums of the batches that it retries"),
-    results=t.BOOLEAN.described("whether results of its items are kept"),
-    opened_by=t.TEXT.described(
-        "who opened it: an AWS identity, a token's subject, a program's name; empty if unknown"
-    ),
     attention=t.or_null(t.one_of(batch.Trouble)).described("why a person should look at it"),
     milestones=MILESTONES,
-    milestone=t.NATURAL.described("the last milestone that was told"),
-    failing_at=t.or_null(t.TIME).described("when its first failure was told"),
-    waiting_at=t.or_null(t.TIME).described("when it was told that only held items are left"),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("BatchPage", reports.Batches)
-BATCH_COUNTS: Final = answer(
-    "BatchCounts",
-    reports.BatchCounts,
-    states=TOTALS.described("how many batches are in each state"),
-    at_least=t.many(t.TEXT).described("states of which there are more than that"),
-)
-TROUBLED: Final = answer(
-    "Troubled",
-    reports.Troubled,
-    batch=Inline(BATCH),
-    action=t.TEXT.described("the command that helps: `fanin <action> <batch>`"),
-)
-ATTENTION: Final = answer(
-    "Attention",
-    reports.Attention,
-    counts=TOTALS.described("how many batches there are in all, by what is wrong"),
-    at_least=t.many(t.TEXT).described("what is wrong with more batches than that"),
-)
+BATCH_COUNTS: Final = answer("BatchCounts", reports.BatchCounts)
+TROUBLED: Final = answer("Troubled", reports.Troubled, batch=Inline(BATCH))
+ATTENTION: Final = answer("Attention", reports.Attention)
 _DOLLARS: Final = t.number(0, 1e15)
-COST: Final = answer(
-    "Cost",
-    reports.Estimate,
-    dollars=_DOLLARS.described("if the items were marked over HTTPS, any ten items a call, at list prices"),
-    at_least=_DOLLARS.described("if one range marked them"),
-    at_most=_DOLLARS.described("if each was marked over HTTPS by itself"),
-    region=t.TEXT.described("region whose list prices were taken"),
-    since=t.TEXT.described("date of these prices"),
-    estimate=t.BOOLEAN.described("always true: no row counts requests"),
-)
+COST: Final = answer("Cost", reports.Estimate, dollars=_DOLLARS, at_least=_DOLLARS, at_most=_DOLLARS)
 PROGRESS: Final = answer("Progress", reports.Progress, batch=Inline(BATCH))
 CLOSE_WHEN: Final = t.one_of(batch.CloseWhen)
 ADD_ITEMS: Final = plain(

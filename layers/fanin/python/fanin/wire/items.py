@@ -37,13 +37,7 @@ MISSING_RANGE: Final = Shape(
 )
 """Missing items as a range that can be given to an acknowledgement as it is."""
 MISSING: Final = answer("Missing", reports.Missing, ranges=t.many(MISSING_RANGE))
-ITEM_RESULT: Final = answer(
-    "ItemResult",
-    reports.ItemResult,
-    "ordinal item key result",
-    key=t.TEXT.described("of the item; empty if it has none"),
-    result=t.ANYTHING.described("any JSON value"),
-)
+ITEM_RESULT: Final = answer("ItemResult", reports.ItemResult, "ordinal item key result")
 RESULTS: Final = answer("ResultPage", reports.Results)
 FAILED_ITEM: Final = answer(
     "FailedItem",
@@ -51,21 +45,13 @@ FAILED_ITEM: Final = answer(
     "ordinal item reason error attempts failed_at source kept redriven held key",
     error=t.TEXT.described("what the reason has in common with those of other items"),
     kept=t.BOOLEAN.described("whether its message was kept"),
-    redriven=t.or_null(t.TEXT).described("name of the redrive that sent it again"),
-    held=t.BOOLEAN.described("whether it is pending, because its batch holds failed items"),
-    key=t.TEXT.described("of the item; empty if it has none"),
 )
 FAILED_ITEMS: Final = answer("FailedItems", reports.Failures)
 FAILED_MESSAGE: Final = answer(
     "FailedMessage", reports.FailedMessage, failure=Inline(FAILED_ITEM), message=t.or_null(KEPT_MESSAGE)
 )
 """A failed item with its message; null if it was not kept."""
-ERROR_GROUP: Final = answer(
-    "ErrorGroup",
-    reports.ErrorGroup,
-    first=t.NATURAL.described("ordinal of the first of these items"),
-    kept=t.NATURAL.described("how many of their messages were kept"),
-)
+ERROR_GROUP: Final = answer("ErrorGroup", reports.ErrorGroup)
 ERRORS: Final = answer("FailureErrors", reports.Errors)
 """Failures by error. A page counts the failures of its own part of the batch only: add the pages up."""
 

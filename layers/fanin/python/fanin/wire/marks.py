@@ -21,27 +21,15 @@ VALUES: Final = t.map_of(
     t.whole(-MAX_VALUE, MAX_VALUE), propertyNames={"pattern": f"^{NAME}$"}
 ).left_out_if_empty()
 """What an item adds to each total of its batch."""
-DONE: Final = request(
-    "Done",
-    marks.Done,
-    item=t.ITEM_ID,
-    totals=VALUES,
-    result=t.ANYTHING.described(
-        "the result of the item: any JSON value of up to 1 MiB, in a batch with `results`"
-    ).left_out_if(None),
-)
+DONE: Final = request("Done", marks.Done, item=t.ITEM_ID, totals=VALUES, result=t.ANYTHING.left_out_if(None))
 FAILURE: Final = request(
     "Failure",
     marks.Failure,
     item=t.ITEM_ID.called("failed"),
     reason=t.text(limits.MAX_REASON).left_out_if_empty(),
     message=KEPT_MESSAGE.left_out_if_empty(),
-    attempts=t.whole(0, limits.MAX_ATTEMPTS)
-    .described("how often the message was received; 0 if that is not known")
-    .left_out_if_empty(),
-    source=t.text(limits.MAX_CHANNEL)
-    .described("URL or ARN of the queue that the message came from")
-    .left_out_if_empty(),
+    attempts=t.whole(0, limits.MAX_ATTEMPTS).left_out_if_empty(),
+    source=t.text(limits.MAX_CHANNEL).left_out_if_empty(),
     totals=VALUES,
 )
 RANGE: Final = request(

@@ -9,7 +9,7 @@ from fanin.domain.frames import DEFAULT_TTL, Claim, ClaimEnvelopes, Frame, OpenF
 from fanin.domain.ids import MAX_COUNT
 from fanin.errors import InvalidRequest
 from fanin.wire import json_types as t
-from fanin.wire.batches import BATCH, ON_END, TOTAL_NAMES, TOTALS
+from fanin.wire.batches import ON_END, TOTAL_NAMES
 from fanin.wire.marks import VALUES
 from fanin.wire.shapes import Inline, Shape, answer, plain, request, wrapped
 
@@ -28,7 +28,7 @@ SCATTER: Final = request(
     body=t.text(limits.MAX_REPLY, least=1),
     recipients=t.many(RECIPIENT, limits.MAX_RECIPIENTS).left_out_if_empty(),
     topic=t.or_null(t.text(limits.MAX_NAME, least=1)),
-    where=t.METADATA.described("attributes that a registration of the topic must have").left_out_if_empty(),
+    where=t.METADATA.left_out_if_empty(),
     type=t.text(limits.MAX_USER_KEY),
     attributes=t.map_of(t.text(limits.MAX_USER_KEY, least=1), maxProperties=limits.MAX_ATTRIBUTES),
     correlation_id=t.or_null(t.text(limits.MAX_CORRELATION_ID, least=1)),
@@ -51,7 +51,6 @@ SCATTERED: Final = answer(
     "Scattered",
     scatter.Scattered,
     "batch correlation_id starting ready recipients received failed missing retries max_retries quorum",
-    batch=BATCH,
     starting=t.BOOLEAN.described("a large topic is being listed: recipients is 0 until then"),
 )
 
@@ -114,17 +113,13 @@ FRAME: Final = answer(
     Frame,
     frame_id=t.BATCH_ID,
     missing=t.many(t.many(t.NATURAL, 2).described("half-open range of indices")),
-    totals=TOTALS,
-    totals_exact=t.BOOLEAN.described("whether the totals are the sums of all envelopes that were handled"),
 )
 TICKET: Final = request("Ticket", Ticket, frame_id=t.BATCH_ID, index=t.whole(0, MAX_COUNT))
 CLAIM_ENVELOPES: Final = request(
     "ClaimEnvelopes",
     ClaimEnvelopes,
     tickets=t.many(TICKET, limits.MAX_CLAIMS).called("claims"),
-    lease=t.whole(1, limits.MAX_ENVELOPE_LEASE).with_keywords(
-        default=limits.DEFAULT_ENVELOPE_LEASE, description="seconds"
-    ),
+    lease=t.whole(1, limits.MAX_ENVELOPE_LEASE).with_keywords(default=limits.DEFAULT_ENVELOPE_LEASE),
 )
 CLAIM: Final = answer("EnvelopeClaim", Claim, ticket=Inline(TICKET), item=t.ITEM_ID)
 CLAIMS: Final = wrapped("EnvelopeClaims", "claims", t.many(CLAIM))
@@ -134,24 +129,9 @@ DEFINE_BUFFER: Final = plain(
     {"limit": t.whole(1, limits.MAX_LIMIT)},
     {"queue": t.or_null(t.CHANNEL).described("URL or ARN; without one the service makes a queue")},
 )
-BUFFER: Final = answer(
-    "Buffer",
-    buffer.Buffer,
-    limit=t.whole(1, limits.MAX_LIMIT),
-    queue=t.TEXT.described("URL"),
-    owned=t.BOOLEAN.described("whether the service made the queue"),
-    batch_id=t.BATCH_ID,
-)
+BUFFER: Final = answer("Buffer", buffer.Buffer, limit=t.whole(1, limits.MAX_LIMIT), batch_id=t.BATCH_ID)
 BUFFERS: Final = answer("BufferPage", buffer.BufferPage, without={"unreadable": ()})
-LEVEL: Final = answer(
-    "BufferLevel",
-    buffer.Level,
-    buffer=Inline(BUFFER),
-    count=t.JsonType[int](
-        {"type": "integer", "description": "work that waits; below zero, consumers that wait for it"}
-    ),
-    taken=t.NATURAL.described("approximately"),
-)
+LEVEL: Final = answer("BufferLevel", buffer.Level, buffer=Inline(BUFFER), count=t.INTEGER)
 PUT_WORK: Final = wrapped(
     "PutWork", "payloads", t.many(t.text(limits.MAX_PAYLOAD, least=1), limits.MAX_WORK, least=1)
 )
@@ -214,10 +194,8 @@ DELETED: Final = wrapped("Deletion", "deleted", t.BOOLEAN)
 PUT_ROUTE: Final = request(
     "PutRoute",
     directory.PutRoute,
-    pattern=t.OBJECT.described(
-        "event pattern of EventBridge",
-        minProperties=1,
-        examples=[{"source": ["shop"], "detail": {"total": [{"numeric": [">", 100]}]}}],
+    pattern=t.OBJECT.with_keywords(
+        minProperties=1, examples=[{"source": ["shop"], "detail": {"total": [{"numeric": [">", 100]}]}}]
     ),
     topic=NAME,
     policy=t.one_of(directory.Policy),

@@ -25,31 +25,23 @@ SELECTION: Final = request(
 )
 
 
-_QUEUE: Final = t.or_null(t.CHANNEL)
-
 REDRIVE: Final = request(
     "Redrive",
     Redrive,
     errors=ERRORS.left_out_if_empty(),
     ranges=RANGES.left_out_if_empty(),
-    queue_url=_QUEUE.described(
-        "URL or ARN of the queue to send to; without it, each message goes to its own queue"
-    ).left_out_if_empty(),
-    dry_run=t.BOOLEAN.described("only count").left_out_if_empty(),
+    queue_url=t.or_null(t.CHANNEL).left_out_if_empty(),
+    dry_run=t.BOOLEAN.left_out_if_empty(),
 )
 REDRIVING: Final = answer(
     "Redriving",
     Redriving,
     retry_of=t.BATCH_ID,
-    batch_id=t.or_null(t.BATCH_ID).described("the batch that has the items now"),
-    items=t.NATURAL.described("failures that were sent again"),
-    already=t.NATURAL.described("failures that another redrive has sent"),
-    not_kept=t.NATURAL.described("failures whose message was not kept"),
-    not_kept_items=t.many(t.NATURAL).described("ordinals of the first of these"),
-    refused=t.map_of(t.NATURAL).described("why queues were not sent to, and for how many failures"),
+    batch_id=t.or_null(t.BATCH_ID),
+    refused=t.map_of(t.NATURAL),
     errors=ERRORS,
     ranges=RANGES,
-    queue_url=_QUEUE,
+    queue_url=t.or_null(t.CHANNEL),
 )
 """A redrive and its counts so far."""
 REDRIVINGS: Final = answer("Redrivings", Redrivings)

@@ -147,6 +147,7 @@ _TYPES: Final[Mapping[Any, JsonType[Any]]] = {
     bool: t.BOOLEAN,
     Any: t.ANYTHING,
     Mapping[str, str]: t.map_of(t.TEXT),
+    Mapping[str, int]: t.map_of(t.INTEGER),
     Mapping[str, Any]: t.OBJECT,
 }
 
