@@ -89,12 +89,7 @@ def request(component: str, of: type[T], /, **types: JsonType[Any]) -> Shape[T]:
         of: the dataclass.
         types: JSON types of its attributes, in order. An attribute without one is given to ``decode``.
     """
-    needed = [
-        name
-        for name, has_default in _attributes(of).items()
-        if name in types and not has_default and types[name].default is NO_DEFAULT
-    ]
-    return _record(component, of, types, needed)
+    return _record(component, of, types, always=False)
 
 
 def answer(
@@ -124,7 +119,7 @@ def answer(
     hints = get_type_hints(of)
     hints |= {name: get_type_hints(getattr(of, name).fget)["return"] for name in names.keys() - hints.keys()}
     known = {name: types.get(name) or _type_of(hints[name], name) for name in names}
-    return _record(component, of, known, known, without=without, shown=shown)
+    return _record(component, of, known, always=True, without=without, shown=shown)
 
 
 def _type_of(annotation: Any, name: str) -> JsonType[Any]:
@@ -235,8 +230,8 @@ def _record(
     component: str,
     of: type[T],
     types: Fields,
-    needed: Collection[str],
     *,
+    always: bool,
     without: Mapping[str, Any] = {},
     shown: Mapping[str, str] = {},
 ) -> Shape[T]:
@@ -246,7 +241,7 @@ def _record(
             name,
             shown.get(name, name),
             kind,
-            needed=name in needed,
+            needed=always or not (attributes[name] or kind.default is not NO_DEFAULT),
             has_default=attributes.get(name, False),
             computed=name not in attributes,
         )
