@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from math import inf
 from typing import Final, NamedTuple
 
@@ -26,6 +27,7 @@ from fanin.domain.batch import State
 from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame, OpenFrame
 from fanin.domain.ids import MAX_COUNT
 from fanin.domain.limits import MAX_PAGE, chunks
+from fanin.domain.paging import pages
 from fanin.errors import GONE, EnvelopesRefused, FaninError, InvalidRequest, ServiceUnavailable
 
 
@@ -308,24 +310,26 @@ class Repeater:
         Of a frame that the service no longer knows, everything is missing, up to the largest size there is:
         a sender with a larger template may have opened it.
         """
+        listing = pages(self._frames.status, frame_id, limit=MAX_PAGE)
         try:
-            frame = self._frames.status(frame_id, limit=MAX_PAGE)
+            frame = next(listing)
         except GONE:
             frame = Frame(frame_id, State.ORPHANED, 0, 0, {}, missing=((0, MAX_COUNT),))
+        missing = (page.missing for page in chain([frame], listing))
         if frame.state is State.COMPLETE:
             self._forget(frame_id)
         elif frame.state.terminal:
-            self._dissolve(frame)
+            self._dissolve(frame, chain.from_iterable(missing))
             self._forget(frame_id)
-        elif not self._send_missing(frame):
+        elif not self._send_missing(frame_id, missing):
             self._forget(frame_id)  # what is missing was set aside, so there is nothing left to deliver
 
-    def _dissolve(self, frame: Frame) -> None:
+    def _dissolve(self, frame: Frame, missing: Iterable[IndexRange]) -> None:
         """Let what is missing of a frame that was given up wait for another one."""
-        missing = [found for page in self._pages(frame) for found in page.missing]
-        others = sum(stop - start for start, stop in missing) < frame.size
+        ranges = list(missing)
+        others = sum(stop - start for start, stop in ranges) < frame.size
         given_up = self.buffer.release(
-            frame.frame_id, missing, others_delivered=others, max_frames=self._max_frames
+            frame.frame_id, ranges, others_delivered=others, max_frames=self._max_frames
         )
         if given_up:
             logger.error(
@@ -335,27 +339,20 @@ class Repeater:
                 self._max_frames,
             )
 
-    def _send_missing(self, frame: Frame) -> bool:
+    def _send_missing(self, frame_id: int, missing: Iterable[Sequence[IndexRange]]) -> bool:
         """Send what is missing of a frame again, page by page; what a page lists is sent before the next.
 
         Returns:
             Whether there is something left to deliver.
         """
         listed = held = False
-        for page in self._pages(frame):
-            listed = listed or bool(page.missing)
-            sending = self._send(frame.frame_id, page.missing)
+        for ranges in missing:
+            listed = listed or bool(ranges)
+            sending = self._send(frame_id, ranges)
             held = held or sending.held
             if sending.failed:
                 break
         return held or not listed
-
-    def _pages(self, frame: Frame) -> Iterator[Frame]:
-        """A frame with each page of what is missing, read when it is asked for."""
-        yield frame
-        while frame.cursor is not None:
-            frame = self._frames.status(frame.frame_id, cursor=frame.cursor, limit=MAX_PAGE)
-            yield frame
 
     def _forget(self, frame_id: int) -> None:
         self.buffer.drop(frame_id)
