@@ -87,11 +87,10 @@ def test_one_value_is_not_several(values):
         several("counts", values, str, "[a]")
 
 
-def test_each_of_several_is_checked_when_it_is_read():
-    values = several("counts", iter(["a", 5]), str, "[a]")
-    assert next(values) == "a"
+def test_each_of_several_is_checked():
+    assert several("counts", iter(["a", "b"]), str, "[a]") == ("a", "b")
     with pytest.raises(InvalidRequest, match="not of int"):
-        next(values)
+        several("counts", iter(["a", 5]), str, "[a]")
 
 
 class TestTargets:

@@ -1,6 +1,6 @@
 """Converts callers' durations, points in time and enumeration values to what the services take."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -86,8 +86,10 @@ def milliseconds(moment: Moment, now: int) -> int:
 _RANGES: Final = "[(0, 10)], ordinals from 0 to 9"
 
 
-def several(what: str, values: Iterable[T], kind: type[T] | tuple[type[T], ...], example: str) -> Iterator[T]:
-    """The values of an argument that takes several, each checked when it is read.
+def several(
+    what: str, values: Iterable[T], kind: type[T] | tuple[type[T], ...], example: str
+) -> tuple[T, ...]:
+    """The values of an argument that takes several.
 
     Args:
         what: name of the argument.
@@ -100,13 +102,11 @@ def several(what: str, values: Iterable[T], kind: type[T] | tuple[type[T], ...],
     """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidRequest(f"{what} must be several, such as {example}, not {type(values).__name__}")
-    return (_of_kind(what, value, kind, example) for value in values)
-
-
-def _of_kind(what: str, value: T, kind: type[T] | tuple[type[T], ...], example: str) -> T:
-    if not isinstance(value, kind):
-        raise InvalidRequest(f"{what} must be several, such as {example}, not of {type(value).__name__}")
-    return value
+    found = tuple(values)
+    for value in found:
+        if not isinstance(value, kind):
+            raise InvalidRequest(f"{what} must be several, such as {example}, not of {type(value).__name__}")
+    return found
 
 
 def member(enumeration: type[E], value: E | str) -> E:
@@ -134,7 +134,7 @@ def selection(
         InvalidRequest: the ranges are not pairs of ordinals, or the errors are not text.
     """
     errors = (errors,) if isinstance(errors, str) else several("errors", errors, str, '["disk full"]')
-    return Selection(tuple(errors), tuple(map(_range, several("ranges", ranges, object, _RANGES))))
+    return Selection(errors, tuple(map(_range, several("ranges", ranges, object, _RANGES))))
 
 
 def _range(one: Any) -> OrdinalRange:

@@ -25,15 +25,12 @@ class ItemsInHand:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._handlings: dict[str, list[InHand]] = {}
+        self._handlings: dict[str | None, list[InHand]] = {}
 
     @contextmanager
     def handling(self, item: str | None) -> Iterator[InHand]:
         """Say that the message of an item is handled, for as long as the block runs."""
         handling = InHand()
-        if item is None:
-            yield handling
-            return
         with self._lock:
             self._handlings.setdefault(item, []).append(handling)
         try:

@@ -24,7 +24,7 @@ from fanin.wire.marks import requests
 REPEATS: Final = Backoff(tries=5, base=0.2, cap=2.0)
 """Tries of a request that leaves some marks. The count starts again when a try has settled some of them."""
 
-_ONE: Final = (str, Done, Failure, ItemRange, Count)
+_ONE: Final = (str, Group, Done, Failure, ItemRange, Count)
 
 
 class MarkingCalls(ReadingCalls):
@@ -208,18 +208,15 @@ def error_of(marked: Marked, marks: Mapping[int, Mark], *, of: int) -> FaninErro
 
 def each(marks: Mark | Group | Iterable[Mark | Group]) -> Iterator[Mark]:
     """Marks one by one; a group is a range."""
-    if isinstance(marks, Group):
-        yield ItemRange(marks.prefix)
-    elif isinstance(marks, _ONE):
-        yield marks
-    elif isinstance(marks, Iterable):
-        for mark in marks:
-            yield ItemRange(mark.prefix) if isinstance(mark, Group) else mark
-    else:
+    if isinstance(marks, _ONE):
+        marks = (marks,)
+    if not isinstance(marks, Iterable):
         raise InvalidRequest(
             f"marks must be an item id, a group, a range, or several of these, not {shown(marks)};"
             " of a missing range pass its items"
         )
+    for mark in marks:
+        yield ItemRange(mark.prefix) if isinstance(mark, Group) else mark
 
 
 def _failure(item: str | Failure, like: Failure) -> Mark:
