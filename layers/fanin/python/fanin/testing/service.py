@@ -13,6 +13,7 @@ from fanin.app.api import Fanin
 from fanin.app.ports.events import Event
 from fanin.client.sqs import SQSClient
 from fanin.client.tracker import Tracker
+from fanin.domain.limits import MAX_VISIBILITY_TIMEOUT
 from fanin.entry.in_memory.clock import ServiceClock, StandingClock
 from fanin.entry.in_memory.event_source import LambdaHandler
 from fanin.entry.in_memory.runtime import Runtime
@@ -24,7 +25,6 @@ START: Final = datetime(2026, 11, 23, 9, tzinfo=UTC)
 """Where the clock stands at first, unless a test says otherwise."""
 
 MAX_RECEIVES: Final = 1000
-LONGEST_VISIBILITY: Final = timedelta(hours=12)
 LARGEST_WINDOW: Final = 10_000
 """Limits of SQS and of its event source mappings."""
 
@@ -149,7 +149,7 @@ class InMemoryService:
         """
         if max_receives is not None:
             _within("max_receives", max_receives, 1, MAX_RECEIVES)
-        _within("visibility_timeout", visibility_timeout, 0, int(LONGEST_VISIBILITY.total_seconds()))
+        _within("visibility_timeout", visibility_timeout, 0, MAX_VISIBILITY_TIMEOUT)
         named = name or f"queue-{next(self._names)}"
         suffix = ".fifo" if fifo and not named.endswith(".fifo") else ""
         more = {"VisibilityTimeout": str(visibility_timeout), **(attributes or {})}

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import botocore.session
 
 
+_CONNECTIONS: Final = 16  # kept for each host
+_CONNECT_TIMEOUT: Final = 5
 STALE: Final = 0.5
 """Seconds without a request after which connections are not used for what must not be repeated."""
 _REGION: Final = "AWS_DEFAULT_REGION"  # comes before the profile for boto3, too
@@ -80,16 +82,11 @@ class Urllib3Transport:
     """Keeps connections open and is safe to share between threads.
 
     Args:
-        connections: connections kept for each host.
-        connect_timeout: seconds to wait for a connection.
         read_timeout: seconds to wait for the answer; an HTTP API of API Gateway gives up after 30.
     """
 
-    def __init__(
-        self, *, connections: int = 16, connect_timeout: float = 5, read_timeout: float = 35
-    ) -> None:
-        self._connections = connections
-        self._timeouts = connect_timeout, read_timeout
+    def __init__(self, *, read_timeout: float = 35) -> None:
+        self._timeout = urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=read_timeout)
         self._pool: urllib3.PoolManager | None = None
         self._used = 0.0
         self._lock = threading.Lock()
@@ -127,9 +124,7 @@ class Urllib3Transport:
     def _manager(self) -> urllib3.PoolManager:
         with self._lock:
             if self._pool is None:
-                connect, read = self._timeouts
-                timeout = urllib3.Timeout(connect=connect, read=read)
-                self._pool = urllib3.PoolManager(maxsize=self._connections, timeout=timeout)
+                self._pool = urllib3.PoolManager(maxsize=_CONNECTIONS, timeout=self._timeout)
             return self._pool
 
 
