@@ -282,7 +282,7 @@ class MessageWindow:
 
     def _log(self, marks: Sequence[Mark], unsettled: Mapping[int, FaninError]) -> None:
         for place, error in unsettled.items():
-            item, code = _item(marks[place]), error.code
+            item, code = getattr(marks[place], "item", marks[place]), error.code
             if self._is_gone(marks[place], error):
                 logger.warning("item %s was handled, and its message is dropped: %s", item, error)
             elif not error.retryable:
@@ -296,7 +296,3 @@ class MessageWindow:
             batch_id = batch_of(mark)
             return batch_id is not None and ids.made_at(batch_id) + UNKNOWN_MS < self._now()
         return isinstance(error, BatchGone)
-
-
-def _item(mark: Mark) -> str:
-    return str(getattr(mark, "item", mark))

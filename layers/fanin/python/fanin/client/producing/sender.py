@@ -277,13 +277,10 @@ class SentNotes:
         while self._blocks and self._blocks[0].upto <= self._answered:
             block = self._blocks.popleft()
             for start, stop in _accepted(block, refused):
-                self._extend(start, stop)
-
-    def _extend(self, start: int, stop: int) -> None:
-        if start != self._stop:
-            self._start = start
-        self._stop = stop
-        self._note(self._batch_id, SentItems(self._queue, self._start, self._stop))
+                if start != self._stop:
+                    self._start = start
+                self._stop = stop
+                self._note(self._batch_id, SentItems(self._queue, self._start, stop))
 
 
 def _accepted(block: _Block, refused: Collection[str]) -> Iterator[tuple[int, int]]:
