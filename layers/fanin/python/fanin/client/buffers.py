@@ -9,14 +9,13 @@ from math import inf
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Buffers
 from fanin.domain.buffer import Accepted, FailedWork, Released, Work
-from fanin.domain.limits import MAX_REASON
+from fanin.domain.limits import MAX_REASON, MAX_WAIT
 from fanin.errors import ItemFailed, LimitReached
 
 logger = logging.getLogger("fanin")
 
 ROOM_WAITS = Backoff(base=0.5, cap=10.0)
 """Waits of a producer after each rejection, by default."""
-_WAIT = 20  # seconds: the longest that one call waits for work
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,7 @@ class Taker:
     name: str
     _: KW_ONLY
     most: int = 10
-    wait: int = _WAIT
+    wait: int = MAX_WAIT
     visibility_timeout: int | None = None
 
     def take(self) -> Sequence[Work]:

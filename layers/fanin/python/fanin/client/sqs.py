@@ -26,7 +26,6 @@ logger = logging.getLogger("fanin")
 
 _CONNECTIONS: Final = 32
 _SERVER_FAULT: Final = 500
-_TOO_LONG: Final = "TooLong"
 _DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
 _UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 _OF_THE_PROTOCOL: Final = " for this wsdl version"
@@ -145,7 +144,7 @@ def _translated(error: exceptions.ClientError, queue_url: str) -> errors.FaninEr
         return errors.Throttled(message)
     if error.response["ResponseMetadata"]["HTTPStatusCode"] >= _SERVER_FAULT:
         return errors.ServiceUnavailable(message)
-    if _TOO_LONG in code or "must be shorter than" in message:
+    if "TooLong" in code or "must be shorter than" in message:
         return errors.RequestTooLarge(message)
     return errors.InvalidRequest(message)
 

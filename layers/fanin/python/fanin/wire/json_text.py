@@ -57,10 +57,8 @@ def read_json(body: str | bytes, *, any_text: bool = False) -> Any:
 
 def _check_depth(value: Any) -> None:
     """Go down level by level, without recursion."""
-    level = _nested([value])
+    level = [value]
     for _ in range(MAX_DEPTH):
-        if not level:
-            return
         level = [child for parent in level for child in _nested(parent)]
     if level:
         raise _not_json(_TOO_DEEP)

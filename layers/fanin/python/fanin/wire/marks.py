@@ -16,7 +16,6 @@ from fanin.wire.json_text import compact, read_json
 from fanin.wire.messages import KEPT_MESSAGE
 from fanin.wire.shapes import Shape, answer, plain, request, wrapped
 
-GROUP_NAME: Final = t.TEXT.described("<batch id>:<group id>")
 VALUES: Final = t.map_of(
     t.whole(-MAX_VALUE, MAX_VALUE), propertyNames={"pattern": f"^{NAME}$"}
 ).left_out_if_empty()
@@ -35,7 +34,7 @@ FAILURE: Final = request(
 RANGE: Final = request(
     "ItemRange",
     marks.ItemRange,
-    group=GROUP_NAME,
+    group=t.TEXT.described("<batch id>:<group id>"),
     start=t.whole(0, MAX_COUNT).called("from"),
     stop=t.or_null(t.whole(1, MAX_COUNT)).called("to"),
 )

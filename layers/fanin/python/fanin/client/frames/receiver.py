@@ -214,7 +214,7 @@ class IdempotentReceiver:
             What became of each envelope, in the same order; copies of an envelope have the same disposition.
         """
         left = list({envelope.ticket: envelope for envelope in envelopes}.values())
-        dispositions = {envelope.ticket: Disposition.REDELIVER for envelope in left}
+        dispositions: dict[Ticket, Disposition] = {}
         while left:
             seconds = self._plan.lease()
             together = self._plan.together(seconds)
@@ -226,20 +226,24 @@ class IdempotentReceiver:
             left = left[together:]
             if not answered:  # the service would not answer the next claim either
                 break
-        return [dispositions[envelope.ticket] for envelope in envelopes]
+        return [dispositions.get(envelope.ticket, Disposition.REDELIVER) for envelope in envelopes]
 
     def _handle_together(
         self, envelopes: Sequence[Envelope], claims: Mapping[Ticket, Claim | Disposition], lease: TakenLease
     ) -> dict[Ticket, Disposition]:
-        """Handle envelopes that were claimed together, and acknowledge them in one call."""
-        dispositions = {envelope.ticket: Disposition.REDELIVER for envelope in envelopes}
+        """Handle envelopes that were claimed together, and acknowledge them in one call.
+
+        Returns:
+            What became of them; those that it does not name come again.
+        """
+        dispositions: dict[Ticket, Disposition] = {}
         marks: dict[Ticket, Mark] = {}
-        for ticket, envelope in zip(dispositions, envelopes, strict=True):
-            found = claims.get(ticket)
+        for envelope in envelopes:
+            found = claims.get(envelope.ticket)
             if isinstance(found, Disposition):
-                dispositions[ticket] = found
+                dispositions[envelope.ticket] = found
             elif found and (mark := self._handle_claimed(found, envelope, lease)):
-                marks[ticket] = mark
+                marks[envelope.ticket] = mark
         unsettled = self._acknowledge(list(marks.values())) if marks else {}
         for place, ticket in enumerate(marks):
             if error := unsettled.get(place):

@@ -22,7 +22,6 @@ from fanin.entry.kept_messages import kept_message
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ADDRESSING, ITEM_ATTRIBUTE
 
-_WORKERS: Final = 1_000
 SEND_WAITS: Final = Backoff(tries=6, base=0.1, cap=20.0)
 """Attempts of a sender and its waits in between, by default: up to three seconds before it gives up."""
 
@@ -81,7 +80,7 @@ class Sender:
 
     def __post_init__(self) -> None:
         limits.text("queue_url", self.queue_url, limits.MAX_CHANNEL, least=1)
-        limits.whole("workers", self.workers, 1, _WORKERS)
+        limits.whole("workers", self.workers, 1, 1_000)
         limits.whole("request_bytes", self.request_bytes, 1, limits.MAX_SQS_BYTES)
         self._fifo = is_fifo(self.queue_url)
         self._workers = 1 if self._fifo else self.workers

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from fanin.domain.batch import State
 
 if TYPE_CHECKING:
     from fanin.client.tracker import Tracker
-
-_SEND: Final = "messages"
 
 
 def fan_out(event: Mapping[str, Any], tracker: Tracker) -> dict[str, Any]:
@@ -33,5 +31,5 @@ def fan_out(event: Mapping[str, Any], tracker: Tracker) -> dict[str, Any]:
     sent = 0
     with tracker.batch(on_end=event["on_end"], key=key, on_error="leave") as batch:
         if batch.row.state is State.OPEN:
-            sent = batch.send(event["queue_url"], event["messages"], key=_SEND)
+            sent = batch.send(event["queue_url"], event["messages"], key="messages")
     return {"batch_id": batch.id, "sent": sent}
