@@ -9,25 +9,13 @@ from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
 from fanin.client.conversions import Duration, member, patience
 from fanin.client.ended_batches import EndedBatches
+from fanin.domain import reports
 from fanin.domain.batch import Batch, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import parse_item
 from fanin.domain.limits import MAX_PAGE
 from fanin.domain.paging import pages
 from fanin.domain.picture import Picture
-from fanin.domain.reports import (
-    BatchCounts,
-    Batches,
-    ErrorGroup,
-    FailedItem,
-    Failures,
-    ItemResult,
-    Missing,
-    MissingRange,
-    Progress,
-    Results,
-    by_error,
-)
 from fanin.domain.targets import TargetReport
 
 POLLS: Final = Backoff(base=0.25, cap=5, fraction=lambda: 1.0)
@@ -59,7 +47,7 @@ class ReadingCalls:
         self.clock: WaitingClock = clock or SystemClock()
         self.ended = EndedBatches(self.clock.monotonic)
 
-    def status(self, batch_id: int, *, exact: bool = False) -> Progress:
+    def status(self, batch_id: int, *, exact: bool = False) -> reports.Progress:
         """Read a batch and how far it is.
 
         Args:
@@ -74,7 +62,7 @@ class ReadingCalls:
     def _row(self, batch_id: int) -> Batch:
         return self.ledger.status(batch_id, brief=True).batch
 
-    def _counted(self, progress: Progress) -> Progress:
+    def _counted(self, progress: reports.Progress) -> reports.Progress:
         """The progress of a batch with more pending words than one call reads: what is missing is added up.
 
         An item that is done meanwhile may still count as pending, but none counts as done that is not.
@@ -85,7 +73,7 @@ class ReadingCalls:
         done = batch.items - pending
         return replace(progress, done_min=done, done_max=done)
 
-    def wait(self, batch_id: int, timeout: Duration | float | None = None) -> Progress:
+    def wait(self, batch_id: int, timeout: Duration | float | None = None) -> reports.Progress:
         """Wait until a batch has ended, polling every 0.25 to 5 seconds.
 
         Args:
@@ -107,11 +95,11 @@ class ReadingCalls:
             attempt += 1
         return progress
 
-    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
+    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Missing:
         """Read one page of the ranges of items that are not done; ``iter_missing`` gives all."""
         return self.ledger.missing(batch_id, cursor=cursor, limit=limit)
 
-    def iter_missing(self, batch_id: int) -> Iterator[MissingRange]:
+    def iter_missing(self, batch_id: int) -> Iterator[reports.MissingRange]:
         """All ranges of items that are not done, ascending, read a page at a time."""
         for page in pages(self.missing, batch_id, limit=MAX_PAGE):
             yield from page.ranges
@@ -126,20 +114,20 @@ class ReadingCalls:
         """
         return self.ledger.picture(batch_id, level=level, number=number)
 
-    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Results:
+    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Results:
         """Read one page of the results of items that are done; ``iter_results`` gives all."""
         return self.ledger.results(batch_id, cursor=cursor, limit=limit)
 
-    def iter_results(self, batch_id: int) -> Iterator[ItemResult]:
+    def iter_results(self, batch_id: int) -> Iterator[reports.ItemResult]:
         """All results of items that are done so far, by ordinal, read a page at a time."""
         for page in pages(self.results, batch_id, limit=MAX_PAGE):
             yield from page.results
 
-    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
+    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> reports.Failures:
         """Read one page of the failed items; ``iter_failures`` gives all."""
         return self.ledger.failures(batch_id, cursor=cursor, limit=limit)
 
-    def iter_failures(self, batch_id: int) -> Iterator[FailedItem]:
+    def iter_failures(self, batch_id: int) -> Iterator[reports.FailedItem]:
         """All failed items in the order they were added, read a page at a time."""
         for page in pages(self.failures, batch_id, limit=MAX_PAGE):
             yield from page.failures
@@ -157,14 +145,14 @@ class ReadingCalls:
         block, ordinal = parse_item(item)
         return self.ledger.failure(block.batch_id, ordinal).message
 
-    def errors(self, batch_id: int) -> tuple[ErrorGroup, ...]:
+    def errors(self, batch_id: int) -> tuple[reports.ErrorGroup, ...]:
         """Count the failed items of a batch by error, the most frequent first.
 
         Reasons that differ in numbers, ids, quoted texts, paths and URLs alone are one error. All failures
         are read for this, some hundreds a request.
         """
         found = pages(self.ledger.errors, batch_id)
-        return by_error(group for page in found for group in page.errors)
+        return reports.by_error(group for page in found for group in page.errors)
 
     def targets(self, batch_id: int) -> Sequence[TargetReport]:
         """Read who is called back when a batch ends, and how far each is; tokens and URLs are masked."""
@@ -178,7 +166,7 @@ class ReadingCalls:
         parent: int | None = None,
         cursor: str | None = None,
         limit: int = 100,
-    ) -> Batches:
+    ) -> reports.Batches:
         """Read one page of the batches in a state, with a user key or a parent; ``iter_batches`` gives all.
 
         Args:
@@ -191,7 +179,7 @@ class ReadingCalls:
         of = None if state is None else member(State, state)
         return self.ledger.list(of, user_key=user_key, parent=parent, cursor=cursor, limit=limit)
 
-    def counts(self) -> BatchCounts:
+    def counts(self) -> reports.BatchCounts:
         """How many batches are in each state; reads small entries of an index, and no batch."""
         return self.ledger.counts()
 

@@ -8,22 +8,10 @@ from fanin.app.api import Scatters
 from fanin.client.conversions import Duration, seconds, targets
 from fanin.client.messages import ReceivedMessage
 from fanin.client.sqs import SQSClient, queue_errors
+from fanin.domain import scatter
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.paging import pages
-from fanin.domain.scatter import (
-    MAX_RETRIES,
-    TIMEOUT,
-    FailedRecipient,
-    Gathered,
-    GatheredReply,
-    MissingRecipient,
-    Recipient,
-    Reply,
-    ReplyReceipt,
-    Scatter,
-    Scattered,
-)
 from fanin.domain.targets import Target
 from fanin.domain.totals import check_names, with_values
 from fanin.errors import InvalidRequest
@@ -31,7 +19,7 @@ from fanin.names import ATTRIBUTE_REPLY_TO
 from fanin.wire import patterns as wire
 from fanin.wire.json_text import json_text
 
-To: TypeAlias = "str | Iterable[str | Recipient]"
+To: TypeAlias = "str | Iterable[str | scatter.Recipient]"
 """Whom to send to: a topic of the directory, or recipients.
 
 A recipient is a queue's URL or ARN, a registration as ``topic/name``, or a ``Recipient``, which has a name.
@@ -67,15 +55,15 @@ class ScatterCalls:
         type: str = "",  # noqa: A002  what it is called on the wire
         attributes: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
-        timeout: Duration = TIMEOUT,
-        max_retries: int = MAX_RETRIES,
+        timeout: Duration = scatter.TIMEOUT,
+        max_retries: int = scatter.MAX_RETRIES,
         quorum: float | None = None,
         user_key: str = "",
         metadata: Mapping[str, str] | None = None,
         on_end: Iterable[Target | Mapping[str, Any]] = (),
         totals: Iterable[str] = (),
         key: str | None = None,
-    ) -> Scattered:
+    ) -> scatter.Scattered:
         """Send a message to many recipients, and gather their replies.
 
         The members of a topic of more than 10,000 are listed after this call has returned; until then the
@@ -108,7 +96,7 @@ class ScatterCalls:
         """
         waits = seconds(timeout)
         return self._service.start(
-            Scatter(
+            scatter.Scatter(
                 body=body if isinstance(body, str) else json_text("body", body),
                 topic=to if isinstance(to, str) else None,
                 recipients=() if isinstance(to, str) else [_recipient(one) for one in to],
@@ -116,7 +104,7 @@ class ScatterCalls:
                 type=type,
                 attributes=attributes or {},
                 correlation_id=correlation_id,
-                timeout=TIMEOUT if waits is None else waits,
+                timeout=scatter.TIMEOUT if waits is None else waits,
                 max_retries=max_retries,
                 quorum=quorum,
                 user_key=user_key,
@@ -127,16 +115,18 @@ class ScatterCalls:
             key=key,
         )
 
-    def status(self, batch_id: int) -> Scattered:
+    def status(self, batch_id: int) -> scatter.Scattered:
         """Read a scatter, with how many replied, failed and are missing, counted exactly."""
         return self._service.status(batch_id)
 
-    def replies(self, batch_id: int) -> Iterator[GatheredReply]:
+    def replies(self, batch_id: int) -> Iterator[scatter.GatheredReply]:
         """All replies so far, in the order of the recipients, read a page at a time."""
         for page in pages(self.replies_page, batch_id):
             yield from page.replies
 
-    def replies_page(self, batch_id: int, *, cursor: str | None = None, limit: int = MAX_REPLIES) -> Gathered:
+    def replies_page(
+        self, batch_id: int, *, cursor: str | None = None, limit: int = MAX_REPLIES
+    ) -> scatter.Gathered:
         """Read one page of the replies; ``replies`` gives all.
 
         Args:
@@ -146,7 +136,7 @@ class ScatterCalls:
         """
         return self._service.replies(batch_id, cursor=cursor, limit=limit)
 
-    def missing_recipients(self, batch_id: int) -> Iterator[MissingRecipient]:
+    def missing_recipients(self, batch_id: int) -> Iterator[scatter.MissingRecipient]:
         """All recipients that have neither replied nor failed, in their order, read a page at a time.
 
         To see every recipient at least once while replies come in, read the missing ones first, then the
@@ -155,7 +145,7 @@ class ScatterCalls:
         for page in pages(self._service.missing_recipients, batch_id, limit=MAX_REPLIES):
             yield from page.recipients
 
-    def failed_recipients(self, batch_id: int) -> Iterator[FailedRecipient]:
+    def failed_recipients(self, batch_id: int) -> Iterator[scatter.FailedRecipient]:
         """All recipients that failed, in their order, each with the reason, read a page at a time."""
         for page in pages(self._service.failed_recipients, batch_id, limit=MAX_REPLIES):
             yield from page.recipients
@@ -167,7 +157,7 @@ class ScatterCalls:
         *,
         claim: str | None = None,
         totals: Mapping[str, int] | None = None,
-    ) -> ReplyReceipt:
+    ) -> scatter.ReplyReceipt:
         """Reply to a message, which marks its item done.
 
         Args:
@@ -228,15 +218,15 @@ class ScatterCalls:
         return self._service.claim(ClaimCheckRequest(_item(message), size, content_type))
 
 
-def _recipient(one: str | Recipient) -> Recipient:
-    return Recipient("", one) if isinstance(one, str) else one
+def _recipient(one: str | scatter.Recipient) -> scatter.Recipient:
+    return scatter.Recipient("", one) if isinstance(one, str) else one
 
 
 def _reply(
     message: ReceivedMessage | str, payload: Any, claim: str | None, totals: Mapping[str, int] | None
-) -> Reply:
+) -> scatter.Reply:
     before = {} if isinstance(message, str) else message.totals
-    return Reply(_item(message), payload, claim, with_values(before, totals or {}))
+    return scatter.Reply(_item(message), payload, claim, with_values(before, totals or {}))
 
 
 def _item(message: ReceivedMessage | str) -> str:
