@@ -50,8 +50,7 @@ class Sender(World):
     def announce(self) -> None:
         """Play the stream of the batches table."""
         for old, new in list(self.memory.batches.changes):
-            if new.state.terminal and old and not old.state.terminal:
-                self.ledger.announce(new)
+            self.ledger.follow(old, new)
 
 
 @pytest.fixture

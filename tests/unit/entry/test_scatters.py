@@ -57,7 +57,7 @@ class TestJobs:
         def gone(*_args: Any) -> None:
             raise BatchGone("long ago")
 
-        monkeypatch.setattr(services.scatters, "work", gone)
+        monkeypatch.setattr(services.scatters, "send", gone)
         assert failed(run_jobs(jobs(memory), services.scatters)) == []
         assert measured() == {}
 

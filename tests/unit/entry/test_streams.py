@@ -43,13 +43,16 @@ def batch(ledger: LedgerService) -> Batch:
     return ledger.open(OpenBatch(user_key="k", metadata={"a": "b"}))
 
 
-def test_only_the_step_to_a_terminal_state_is_an_end(batch):
+def test_only_the_step_to_a_terminal_state_is_an_end(batch, ledger):
+    def ended_by(*images: dict[str, Any] | None) -> Batch | None:
+        return ledger.follow(*streams.changed_batch(record(*images)))
+
     ended = replace(batch, state=State.COMPLETE, ended_at=5)
-    assert streams.ended_batch(record(image(ended), image(batch))) == ended
-    assert streams.ended_batch(record(image(ended))) == ended
-    assert streams.ended_batch(record(image(batch))) is None
-    assert streams.ended_batch(record(image(replace(ended, expires_at=9)), image(ended))) is None
-    assert streams.ended_batch(record(None, image(ended))) is None
+    assert ended_by(image(ended), image(batch)) == ended
+    assert ended_by(image(ended)) == ended
+    assert ended_by(image(batch)) is None
+    assert ended_by(image(replace(ended, expires_at=9)), image(ended)) is None
+    assert ended_by(None, image(ended)) is None
 
 
 def test_only_a_word_of_zero_is_finished():
@@ -164,12 +167,13 @@ def test_the_log_names_a_bad_record_and_keeps_its_content(caplog, batch):
     assert secret["salt"]["B"] not in caplog.text
 
 
-def test_a_removal_is_told_from_every_other_change():
-    ended = Batch(7, b"s" * 16, 1, 1, expires_at=900, open_idle_ttl=60, closed_idle_ttl=60, state="cancelled")
+def test_a_removal_is_told_from_every_other_change(ledger, monkeypatch):
+    forgotten: list[Batch] = []
+    monkeypatch.setattr("fanin.app.ledger.service.forget", lambda _, batch: forgotten.append(batch))
+    ended = Batch(7, b"s" * 16, 1, 1, 900, 60, 60, State.CANCELLED)
     live = replace(ended, state=State.OPEN)
     removed = replace(ended, expires_at=5)
 
-    assert streams.removed_batch(record(image(removed), image(ended))) == removed
-    for new, old in ((ended, ended), (ended, live), (removed, removed)):
-        assert streams.removed_batch(record(image(new), image(old))) is None
-    assert streams.removed_batch(record(None, image(removed))) is None
+    for old, new in ((ended, removed), (ended, ended), (live, ended), (removed, removed), (removed, None)):
+        ledger.follow(old, new)
+    assert forgotten == [removed]

@@ -115,14 +115,13 @@ def test_ends_are_announced_before_removed_batches_are_forgotten(ledger, memory,
     # Given an end behind a removal, which waits until the end was announced
     batch = ended(ledger)
     gone = replace(batch, expires_at=batch.expires_at - 1)
-    handler = load("notifier")
     announced: list[int] = []
-    monkeypatch.setattr(wiring, "ports", lambda: ledger.ports)
-    monkeypatch.setattr(handler, "forget", lambda *_: announced.append(len(memory.events.published)))
+    place = "fanin.app.ledger.service.forget"
+    monkeypatch.setattr(place, lambda *_: announced.append(len(memory.events.published)))
     # When the stream brings both, with a malformed record between them
     malformed = record({"state": {"S": "complete"}})
     event = {"Records": [record(image(gone), image(batch)), malformed, record(image(batch))]}
-    handler.handler(event, CONTEXT)
+    load("notifier").handler(event, CONTEXT)
     # Then the end comes first, and no record is left out
     assert announced == [1]
     assert len(retries.sent) == 1

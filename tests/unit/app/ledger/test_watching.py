@@ -29,10 +29,7 @@ def published(world: World, batch: Batch) -> list[str]:
     """What the notifier publishes of all changes of a batch, by the last parts of the ids."""
     start = len(world.memory.events.published)
     for old, new in [one for one in world.memory.batches.changes if one[1].batch_id == batch.batch_id]:
-        if new.state.terminal and old and not old.state.terminal:
-            world.ledger.announce(new)
-        elif old and new.told_since(old):
-            world.ledger.tell(old, new)
+        world.ledger.follow(old, new)
     return [event.id.partition(".")[2] for event in world.memory.events.published[start:]]
 
 

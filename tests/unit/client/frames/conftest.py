@@ -88,8 +88,7 @@ class World:
         """Play the stream of the batches table."""
         changes = self.memory.batches.changes
         for old, new in changes[self.announced :]:
-            if new.state.terminal and old and not old.state.terminal:
-                self.process().announce(new)
+            self.process().follow(old, new)
         self.announced = len(changes)
 
     def take(self, receiver: IdempotentReceiver, most: int = 10) -> list[Disposition]:

@@ -17,7 +17,7 @@ from fanin.entry.http.validation import parse
 from fanin.entry.observe import count, logger
 from fanin.entry.partial_batch import TARGETS, SqsRecord, partial_batch_response
 from fanin.entry.unhandled import Postpone, postpone_all
-from fanin.errors import GONE, FaninError
+from fanin.errors import FaninError
 from fanin.wire.patterns import REPLIES
 
 if TYPE_CHECKING:  # each function imports the one that it needs
@@ -85,10 +85,7 @@ def run_jobs(event: SqsRecord, scatters: ScatterService) -> dict[str, Any]:
 
     def run(message: SqsRecord) -> None:
         job = json.loads(message["body"])
-        try:
-            sent = scatters.work(job["batch_id"], job["chunk"], job["wave"])
-        except GONE:
-            return  # nobody waits for its replies any more
+        sent = scatters.work(job["batch_id"], job["chunk"], job["wave"])
         count(names.METRIC_SENT, sent.sent)
         count(names.METRIC_UNREACHED, sent.refused)
 

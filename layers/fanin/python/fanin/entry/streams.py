@@ -8,15 +8,18 @@ an alarm.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 from fanin import names
 from fanin.adapters.dynamodb import records, rows
 from fanin.app.ports.words import WordKey
 from fanin.app.services import Services
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch
 from fanin.entry.observe import count, logger
 from fanin.entry.partial_batch import partial_batch_response
+
+T = TypeVar("T")
 
 StreamRecord: TypeAlias = Mapping[str, Any]
 """A stream record, or a message of the retry queue whose body is one; or the event that holds them."""
@@ -85,29 +88,13 @@ def _had_ended(arrival: StreamRecord) -> bool:
     return state in names.TERMINAL_STATES
 
 
-def ended_batch(record: StreamRecord) -> Batch | None:
-    """The batch that ended with this change of the batches table; None if the change ended no batch.
+def changed_batch(record: StreamRecord) -> tuple[Batch | None, Batch | None]:
+    """The row before and after this change of the batches table; None where there is no row.
 
     Raises:
-        KeyError, ValueError: the record is not one of the batches table.
+        KeyError, TypeError, ValueError: the record is not one of the batches table.
     """
-    old, new = _images(record)
-    if new is None or not _terminal(new) or (old is not None and _terminal(old)):
-        return None
-    return rows.decode(new)
-
-
-def told_batch(record: StreamRecord) -> tuple[Batch, Batch] | None:
-    """The rows of a live batch before and after this change, if there is something to tell of it.
-
-    Raises:
-        KeyError, ValueError: the record is not one of the batches table.
-    """
-    old, new = _images(record)
-    if new is None or old is None or _terminal(new):
-        return None
-    before, after = rows.decode(old), rows.decode(new)
-    return (before, after) if after.told_since(before) else None
+    return _images(record, rows.decode)
 
 
 def retried(event: StreamRecord) -> bool:
@@ -115,28 +102,11 @@ def retried(event: StreamRecord) -> bool:
     return any(map(_from_queue, event["Records"]))
 
 
-def removed_batch(record: StreamRecord) -> Batch | None:
-    """The batch that this change of the batches table removed; None if it removed none.
-
-    A batch is removed by setting its time to live to now.
-
-    Raises:
-        KeyError, ValueError: the record is not one of the batches table.
-    """
-    old, new = _images(record)
-    if new is None or old is None or not _terminal(old):
-        return None
-    earlier = int(new[names.EXPIRES_AT]["N"]) < int(old[names.EXPIRES_AT]["N"])
-    return rows.decode(new) if earlier else None
-
-
-def _images(record: StreamRecord) -> tuple[rows.Item | None, rows.Item | None]:
-    """The row before and after a change."""
-    return record["dynamodb"].get("OldImage"), record["dynamodb"].get("NewImage")
-
-
-def _terminal(image: StreamRecord) -> bool:
-    return State(image[names.STATE]["S"]).terminal
+def _images(record: StreamRecord, decode: Callable[[rows.Item], T]) -> tuple[T | None, T | None]:
+    """What a row says before and after a change."""
+    images = (record["dynamodb"].get(name) for name in ("OldImage", "NewImage"))
+    old, new = (None if image is None else decode(image) for image in images)
+    return old, new
 
 
 def follow_directory(record: StreamRecord, services: Services) -> None:
@@ -146,8 +116,7 @@ def follow_directory(record: StreamRecord, services: Services) -> None:
         KeyError, ValueError: the record is not one of the directory table.
         Throttled, ServiceUnavailable: the bus was busy; call again.
     """
-    images = _images(record)
-    old, new = (None if image is None else records.decode(image, names.NAME) for image in images)
+    old, new = _images(record, partial(records.decode, name_key=names.NAME))
     namespace, name = (record["dynamodb"]["Keys"][key]["S"] for key in (names.TOPIC, names.NAME))
     services.follow_directory(namespace, name, old, new)
 
@@ -158,7 +127,7 @@ def finished_word(record: StreamRecord) -> WordKey | None:
     Raises:
         KeyError, ValueError: the record is not one of the words table.
     """
-    _, image = _images(record)
+    image = record["dynamodb"].get("NewImage")
     if image is None or image[names.WORD]["N"] != "0":
         return None
     return rows.word_key(image[names.WORD_ID]["S"])

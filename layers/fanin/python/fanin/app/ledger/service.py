@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fanin.app.failures import forget
 from fanin.app.ledger.adding import Adding
 from fanin.app.ledger.announcing import announce, early_event, event_of, tell_early, told_at_end
 from fanin.app.ledger.clearing import Clearing
@@ -73,6 +74,30 @@ class LedgerService(Opening, Adding, Marking, Clearing, Lifecycle, Leaving, Reap
         return self.targets(batch_id)
 
     # Called by the functions behind streams, alarms and schedules; ``heal`` is, too.
+
+    def follow(self, old: Batch | None, new: Batch | None, *, again: bool = False) -> Batch | None:
+        """Do what follows from a change of a row: announce an end, tell of a live batch, or forget one.
+
+        A batch is removed by setting its time to live to now.
+
+        Args:
+            old: the row before the change; None if there was none.
+            new: the row after it; None if it was deleted.
+            again: whether others may have been announced meanwhile; see ``tell``.
+
+        Returns:
+            The batch, if it has ended with this change.
+        """
+        if new is None:
+            return None
+        if new.state.terminal and not (old and old.state.terminal):
+            self.announce(new)
+            return new
+        if old and not new.state.terminal and new.told_since(old):
+            self.tell(old, new, again=again)
+        elif old and old.state.terminal and new.expires_at < old.expires_at:
+            forget(self.ports, new)
+        return None
 
     def announce(self, batch: Batch) -> None:
         """Publish the end of a batch; see ``announcing.announce``."""

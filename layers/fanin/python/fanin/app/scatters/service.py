@@ -1,5 +1,6 @@
 """Scattering: a message to many recipients, sent in chunks by a worker that may repeat itself."""
 
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from fanin import names
@@ -16,6 +17,7 @@ from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import Scatter, Scattered
+from fanin.errors import GONE
 from fanin.wire.marks import requests
 
 _AT_ONCE: Final = 64 * records.CHUNK
@@ -92,9 +94,10 @@ class ScatterService(Replies):
         Raises:
             Throttled: a queue or table is overloaded; repeat the call.
         """
-        if chunk is not None:
-            return self.send(batch_id, chunk, wave)
-        self._starting.resume(batch_id)
+        with suppress(*GONE):  # nobody waits for its replies any more
+            if chunk is not None:
+                return self.send(batch_id, chunk, wave)
+            self._starting.resume(batch_id)
         return SentScatter()
 
     def send(self, batch_id: int, chunk: int, wave: int) -> SentScatter:

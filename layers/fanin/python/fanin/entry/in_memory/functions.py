@@ -6,20 +6,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fanin.app.directory.service import TOPICS
-from fanin.app.failures import forget, last_attempts
+from fanin.app.failures import last_attempts
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
 from fanin.app.redrives.records import WORK_MS
 from fanin.app.services import Services
 from fanin.app.targets.delivery import JobOutcome, deliver
 from fanin.app.targets.records import TargetJob
-from fanin.domain.batch import Batch
 from fanin.entry.in_memory.event_source import QueueRecord
 from fanin.entry.in_memory.sources import Dead
 from fanin.entry.kept_messages import dead_failure
 from fanin.entry.partial_batch import TARGETS, partial_batch_response, pause
 from fanin.entry.queues import acknowledge
-from fanin.errors import GONE, REFUSALS, FaninError, ServiceUnavailable
+from fanin.errors import REFUSALS, FaninError, ServiceUnavailable
 from fanin.names import ITEM_ATTRIBUTE
 from fanin.wire.patterns import REPLIES
 
@@ -50,16 +49,6 @@ class Functions:
 
     def __post_init__(self) -> None:
         self.services = Services(self.ports)
-
-    def notifier(self, change: tuple[Batch | None, Batch], *, again: bool = False) -> None:
-        """Tell of a batch, or announce its end, as a change of its row wants; forget one that was removed."""
-        old, new = change
-        if new.state.terminal and not (old and old.state.terminal):
-            self.services.ledger.announce(new)
-        elif old and new.told_since(old) and not new.state.terminal:
-            self.services.ledger.tell(old, new, again=again)
-        elif old and new.expires_at < old.expires_at:
-            forget(self.ports, new)
 
     def directory(self, change: tuple[str, Record | None, Record | None]) -> None:
         """Do what follows from a change of the directory."""
@@ -99,10 +88,7 @@ class Functions:
     def scatter(self, message: QueueRecord) -> None:
         """Do a job of the worker that sends the messages of scatters."""
         job = json.loads(message["body"])
-        try:
-            self.services.scatters.work(job["batch_id"], job["chunk"], job["wave"])
-        except GONE:
-            return  # nobody waits for its replies any more
+        self.services.scatters.work(job["batch_id"], job["chunk"], job["wave"])
 
     def redriver(self, message: QueueRecord) -> None:
         """Go on with a redrive."""

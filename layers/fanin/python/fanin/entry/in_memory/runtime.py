@@ -18,6 +18,7 @@ from fanin.app.directory.registrar import Registrar
 from fanin.app.ports import Ports
 from fanin.app.ports.system import Random
 from fanin.app.services import Services
+from fanin.domain.batch import Batch
 from fanin.domain.targets import EVERY_HOST
 from fanin.entry.in_memory.clock import PassingClock, ServiceClock
 from fanin.entry.in_memory.dispatcher import Dispatcher
@@ -168,14 +169,16 @@ class Runtime:
         )
 
     def _add_streams(self, functions: Functions, clock: PassingClock) -> None:
-        memory, dead, again = self.memory, self.dead, partial(functions.notifier, again=True)
-        ledger = functions.services.ledger
+        memory, dead, ledger = self.memory, self.dead, functions.services.ledger
+
+        def follow(change: tuple[Batch | None, Batch], *, again: bool = False) -> object:
+            return ledger.follow(*change, again=again)
 
         def registered() -> int | None:
             return clock.now() if functions.registered else None
 
         self._dispatcher.add(
-            Feed("notifier", memory.batches.changes, functions.notifier, clock, dead, again),
+            Feed("notifier", memory.batches.changes, follow, clock, dead, partial(follow, again=True)),
             Feed("settler", memory.words.finished, lambda word: ledger.heal([word]), clock, dead),
             Feed("directory", memory.directory.changes, functions.directory, clock, dead),
             Feed("bus", memory.events.published, self.bus.pass_on, clock, dead),
