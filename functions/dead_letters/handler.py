@@ -10,14 +10,14 @@ from fanin.entry.unhandled import respond
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    messages, ports = event["Records"], wiring.ledger().ports
+    messages, ports, graves = event["Records"], wiring.ledger().ports, wiring.dead_letter_queues()
     buffers = wiring.settings().buffer_dead_letters_arn
     handled = queues.fail_dead_letters(
         messages,
         wiring.ledger(),
         kept_from=buffers,
-        keep=wiring.queue_tags().keep,
-        source_of=wiring.dead_letter_sources().arn_of,
+        keep=graves.keep,
+        source_of=graves.source_of,
         last_attempts=lambda items: last_attempts(ports, items),
         sent_queues=lambda items: sent_queues(ports, items),
     )

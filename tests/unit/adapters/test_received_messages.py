@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.sqs import InMemorySqs, QueueStore
-from fanin.adapters.received_messages import FRESH_MS, DeadLetterSources, QueueTags, ReceivedMessages
+from fanin.adapters.received_messages import FRESH_MS, DeadLetterQueues, ReceivedMessages
 from fanin.domain.failures import Keep
 from fanin.entry.in_memory.event_source import record
 from fanin.errors import ServiceUnavailable, Throttled
@@ -134,31 +134,31 @@ class Sqs:
         return {"queueUrls": [f"https://sqs/1/{name}" for name in self.sources]}
 
 
-def sources(sqs: Any) -> DeadLetterSources:
-    return DeadLetterSources(lambda: sqs)
+def dead_letters(sqs: Any, clock: FixedClock | None = None) -> DeadLetterQueues:
+    return DeadLetterQueues(clock or FixedClock(), lambda: sqs)
 
 
 def test_the_source_is_asked_for_once():
     sqs = Sqs("work")
-    found = sources(sqs)
+    found = dead_letters(sqs)
 
-    assert [found.arn_of(ARN), found.arn_of(ARN)] == [WORK, WORK]
+    assert [found.source_of(ARN), found.source_of(ARN)] == [WORK, WORK]
     assert sqs.asked == 1
 
 
 @pytest.mark.parametrize("names", [(), ("work", "other")])
 def test_of_several_sources_none_is_named(names):
-    assert sources(Sqs(*names)).arn_of(ARN) is None
+    assert dead_letters(Sqs(*names)).source_of(ARN) is None
 
 
 def test_what_could_not_be_listed_is_asked_again():
     sqs = Sqs("work")
-    found = sources(sqs)
+    found = dead_letters(sqs)
 
     sqs.failing = True
-    assert found.arn_of(ARN) is None
+    assert found.source_of(ARN) is None
     sqs.failing = False
-    assert found.arn_of(ARN) == WORK
+    assert found.source_of(ARN) == WORK
 
 
 DEAD_ARN = "arn:aws:sqs:eu-west-1:123456789012:dead"
@@ -181,10 +181,6 @@ class TaggedSqs:
         return {} if self.tags is None else {"Tags": self.tags}
 
 
-def tags(sqs: TaggedSqs, clock: FixedClock | None = None) -> QueueTags:
-    return QueueTags(clock or FixedClock(), lambda: sqs)
-
-
 @pytest.mark.parametrize(
     ("found", "keep"),
     [
@@ -195,12 +191,12 @@ def tags(sqs: TaggedSqs, clock: FixedClock | None = None) -> QueueTags:
     ],
 )
 def test_messages_are_kept_unless_the_queue_says_otherwise(found, keep):
-    assert tags(TaggedSqs(found)).keep(DEAD_ARN) is keep
+    assert dead_letters(TaggedSqs(found)).keep(DEAD_ARN) is keep
 
 
 def test_tags_are_remembered_for_a_minute():
     sqs, clock = TaggedSqs(), FixedClock()
-    reader = tags(sqs, clock)
+    reader = dead_letters(sqs, clock)
     reader.keep(DEAD_ARN)
     clock.advance(FRESH_MS - 1)
     assert (reader.keep(DEAD_ARN), sqs.asked) == (Keep.MESSAGE, 1)
@@ -211,12 +207,12 @@ def test_tags_are_remembered_for_a_minute():
 
 
 def test_a_queue_whose_tags_nobody_may_read_has_none():
-    assert tags(TaggedSqs(error="AccessDenied")).keep(DEAD_ARN) is Keep.MESSAGE
+    assert dead_letters(TaggedSqs(error="AccessDenied")).keep(DEAD_ARN) is Keep.MESSAGE
 
 
 def test_a_queue_that_does_not_answer_decides_nothing():
     sqs = TaggedSqs({"fanin:keep": "reason"}, error="RequestThrottled")
-    reader = tags(sqs)
+    reader = dead_letters(sqs)
     with pytest.raises(Throttled):
         reader.keep(DEAD_ARN)
 

@@ -32,11 +32,13 @@ def ledger(memory: Memory, monkeypatch) -> LedgerService:
     return ledger
 
 
-class Tags:
-    """Queues without tags."""
+class Untagged:
+    """Queues without tags, and without sources."""
 
     def keep(self, _arn: str) -> Keep:
         return Keep.MESSAGE
+
+    source_of = staticmethod(lambda _arn: None)
 
 
 def ended(ledger: LedgerService) -> Batch:
@@ -76,7 +78,7 @@ def test_acks(ledger, capsys):
 
 
 def test_dead_letters(ledger, set_aside, monkeypatch, capsys):
-    monkeypatch.setattr(wiring, "queue_tags", Tags)
+    monkeypatch.setattr(wiring, "dead_letter_queues", Untagged)
     # Given a dead message of an item, and one that is large, not ASCII, and has no item
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 1)
     large = letter(None, "d2") | {"body": "é" * 100_000}

@@ -112,43 +112,12 @@ def _attribute(received: Mapping[str, Any]) -> dict[str, Any]:
     return {"DataType": received["dataType"], "StringValue": received["stringValue"]}
 
 
-class DeadLetterSources:
-    """Finds the queue that gives its dead letters to a queue. What it learns, it keeps.
-
-    Args:
-        client: makes the client, when first used.
-    """
-
-    def __init__(self, client: Callable[[], SQSClient] | None = None) -> None:
-        self._client = once(client, "sqs")
-        self._known = cache(translated()(self._source))
-
-    def arn_of(self, dead_letters: str) -> str | None:
-        """ARN of the one queue whose dead letters a queue takes, by the ARN of that.
-
-        Returns:
-            None if it has several sources or none, or they could not be listed; only the last is asked again.
-        """
-        try:
-            return self._known(dead_letters)
-        except (FaninError, ClientError, BotoCoreError) as error:  # a reason is not worth failing for
-            logger.warning("the sources of %s could not be listed: %s", dead_letters, error)
-            return None
-
-    def _source(self, dead_letters: str) -> str | None:
-        url = url_of(self._client(), dead_letters)
-        sources = self._client().list_dead_letter_source_queues(QueueUrl=url)["queueUrls"]
-        # A queue and its dead-letter queue are in the same region and account.
-        place = dead_letters.rpartition(":")[0]
-        return f"{place}:{sources[0].rpartition('/')[2]}" if len(sources) == 1 else None
-
-
 FRESH_MS: Final = 60_000
 """How long the tags of a queue are remembered: about as long as SQS takes to show new ones."""
 
 
-class QueueTags:
-    """Reads tags of queues, and remembers them for a minute.
+class DeadLetterQueues:
+    """Finds the queues that give dead letters to others, which it keeps, and tags, for a minute.
 
     Args:
         clock: tells the time.
@@ -158,7 +127,27 @@ class QueueTags:
     def __init__(self, clock: Clock, client: Callable[[], SQSClient] | None = None) -> None:
         self._clock = clock
         self._client = once(client, "sqs")
-        self._known: dict[str, tuple[int, Keep]] = {}
+        self._sources = cache(translated()(self._find_source))
+        self._tags: dict[str, tuple[int, Keep]] = {}
+
+    def source_of(self, dead_letters: str) -> str | None:
+        """ARN of the one queue whose dead letters a queue takes, by the ARN of that.
+
+        Returns:
+            None if it has several sources or none, or they could not be listed; only the last is asked again.
+        """
+        try:
+            return self._sources(dead_letters)
+        except (FaninError, ClientError, BotoCoreError) as error:  # a reason is not worth failing for
+            logger.warning("the sources of %s could not be listed: %s", dead_letters, error)
+            return None
+
+    def _find_source(self, dead_letters: str) -> str | None:
+        url = url_of(self._client(), dead_letters)
+        sources = self._client().list_dead_letter_source_queues(QueueUrl=url)["queueUrls"]
+        # A queue and its dead-letter queue are in the same region and account.
+        place = dead_letters.rpartition(":")[0]
+        return f"{place}:{sources[0].rpartition('/')[2]}" if len(sources) == 1 else None
 
     def keep(self, arn: str) -> Keep:
         """What is kept of failed items whose messages are in a dead-letter queue.
@@ -173,12 +162,12 @@ class QueueTags:
             Throttled, ServiceUnavailable: SQS did not say whether a message may be stored.
         """
         now = self._clock.now()
-        known = self._known.get(arn)
+        known = self._tags.get(arn)
         if known is None or now - known[0] >= FRESH_MS:
-            known = self._known[arn] = (now, self._read(arn))
+            known = self._tags[arn] = (now, self._read_tag(arn))
         return known[1]
 
-    def _read(self, arn: str) -> Keep:
+    def _read_tag(self, arn: str) -> Keep:
         try:
             with translated():
                 url = url_of(self._client(), arn)

@@ -17,7 +17,7 @@ from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.eventbridge import EventBridgeEvents, EventBridgeRules
 from fanin.adapters.inspection import AwsQueueInspection
 from fanin.adapters.queues import SqsQueues
-from fanin.adapters.received_messages import DeadLetterSources, QueueTags, ReceivedMessages
+from fanin.adapters.received_messages import DeadLetterQueues, ReceivedMessages
 from fanin.adapters.scheduler import SchedulerTimers, Schedules
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.ledger.service import LedgerService
@@ -115,13 +115,11 @@ def retry_queue() -> SqsQueue:
 
 
 @cache
-def queue_tags() -> QueueTags:
-    """The tags of dead-letter queues."""
-    return QueueTags(SystemClock())
+def dead_letter_queues() -> DeadLetterQueues:
+    """Where dead letters come from, and what is kept of them."""
+    return DeadLetterQueues(SystemClock())
 
 
-dead_letter_sources = cache(DeadLetterSources)
-"""The queues that dead letters come from."""
 received = cache(ReceivedMessages)
 """The messages that the function gets from queues."""
 
