@@ -457,7 +457,5 @@ def patient(seconds: float, time: list[float]) -> Parallel:
     def sleep(waited: float) -> None:
         time[0] += waited
 
-    backoff = Backoff(tries=40, cap=20, sleep=sleep, fraction=lambda: 1)
-    return Parallel(
-        1, backoff, lambda: math.inf, patience=seconds, before=lambda: None, clock=lambda: time[0]
-    )
+    backoff = Backoff(tries=40, cap=20, sleep=sleep, fraction=lambda: 1, clock=lambda: time[0])
+    return Parallel(1, backoff, lambda: math.inf, patience=seconds, before=lambda: None)

@@ -46,6 +46,16 @@ class _Index:
             "ExpressionAttributeValues": {":shard": attribute(shard), **typed},
         }
 
+    def _rows(self, asked: dict[str, Any], limit: int) -> Iterator[Item]:
+        """All rows that a query finds, of which so many are read at a time."""
+        after: dict[str, Any] = {}
+        while True:
+            rows, last = self._connection.query({**asked, "Limit": limit, **after})
+            yield from rows
+            if last is None:
+                return
+            after = {"ExclusiveStartKey": last}
+
     def count(self, value: str) -> tuple[int, bool]:
         """How many batches have the value, and whether there are more than one page of each shard has."""
         shards = [{**self._asked(sharded(value, n)), "Select": "COUNT"} for n in range(names.SHARDS)]
@@ -69,39 +79,25 @@ class StateIndex(_Index):
         shard, *after = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
         found: list[int] = []
         while shard < names.SHARDS and len(found) < limit:
-            rows, last = self._query(self._asked(sharded(state, shard)), after, limit - len(found))
-            found += [batch_id for _, batch_id in rows]
-            shard, after = (shard + 1, []) if last is None else (shard, list(last))
+            of_shard = sharded(state, shard)
+            request = {**self._asked(of_shard), "Limit": limit - len(found)}
+            if after:
+                place = dict(zip((names.DUE_AT, names.BATCH_ID), after, strict=True))
+                request["ExclusiveStartKey"] = attributes({self._key: of_shard, **place})
+            rows, last = self._connection.query(request)
+            found += [batch_id for _, batch_id in map(_place, rows)]
+            shard, after = (shard + 1, []) if last is None else (shard, [*_place(last)])
         return found, cursors.encode(listing, shard, *after) if shard < names.SHARDS else None
 
     def due(self, before: int) -> Iterator[int]:
         """Ids of live batches that are due before a time, ms; the longest due first."""
-        shards = [self._due(sharded(state, n), before) for state in LIVE for n in range(names.SHARDS)]
-        return (batch_id for _, batch_id in merge(*shards))
-
-    def _due(self, shard: str, before: int) -> Iterator[tuple[int, int]]:
-        asked, after = self._asked(shard, " AND due_at < :due_before", due_before=before), list[int]()
-        while True:
-            rows, last = self._query(asked, after, _DUE)
-            yield from rows
-            if last is None:
-                return
-            after = list(last)
-
-    def _query(
-        self, asked: dict[str, Any], after: list[int], limit: int
-    ) -> tuple[list[tuple[int, int]], tuple[int, int] | None]:
-        """Read a page of a shard: places, that is times and ids, and the last of them if there are more."""
-        request = {**asked, "Limit": limit}
-        if after:
-            shard = {self._key: asked["ExpressionAttributeValues"][":shard"]}
-            place = zip((names.DUE_AT, names.BATCH_ID), after, strict=True)
-            request["ExclusiveStartKey"] = shard | attributes(dict(place))
-        rows, last = self._connection.query(request)
-        return list(map(_place, rows)), None if last is None else _place(last)
+        shards = [sharded(state, n) for state in LIVE for n in range(names.SHARDS)]
+        asked = [self._asked(shard, " AND due_at < :due_before", due_before=before) for shard in shards]
+        return (batch_id for _, batch_id in merge(*(map(_place, self._rows(one, _DUE)) for one in asked)))
 
 
 def _place(row: Item) -> tuple[int, int]:
+    """When a batch is due, and its id."""
     return int(row[names.DUE_AT]["N"]), int(row[names.BATCH_ID]["N"])
 
 
@@ -134,17 +130,12 @@ class NewestFirst(_Index):
         return list(islice(merge(*shards, reverse=True), limit))
 
     def _shard(self, shard: str, before: int | None, limit: int) -> Iterator[int]:
-        while True:
-            if before is None:
-                asked = self._asked(shard)
-            else:
-                asked = self._asked(shard, f" AND {names.BATCH_ID} < :before", before=before)
-            rows, last = self._connection.query({**asked, "ScanIndexForward": False, "Limit": limit})
-            for row in rows:
-                yield int(row[names.BATCH_ID]["N"])
-            if last is None:
-                return
-            before = int(last[names.BATCH_ID]["N"])
+        if before is None:
+            asked = self._asked(shard)
+        else:
+            asked = self._asked(shard, f" AND {names.BATCH_ID} < :before", before=before)
+        rows = self._rows({**asked, "ScanIndexForward": False}, limit)
+        return (int(row[names.BATCH_ID]["N"]) for row in rows)
 
 
 _CHILD: Final = "child"

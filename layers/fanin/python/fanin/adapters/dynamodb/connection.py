@@ -29,8 +29,7 @@ _A = TypeVar("_A")
 _B = TypeVar("_B")
 _Requests: TypeAlias = Mapping[str, Any]
 """Requests of a batch call, by table."""
-_Some: TypeAlias = Callable[[_Requests], _Requests]
-"""Makes some of the requests, and returns those that are left."""
+_Size: TypeAlias = Callable[[_Requests], int]
 
 _IDLE_ROUNDS: Final = 4
 """Rounds of throttled calls in which none went through, before the others are answered for."""
@@ -41,12 +40,11 @@ class Parallel(Threads):
 
     Args:
         threads: how many calls may run at a time.
-        backoff: waits between the rounds of calls that were throttled.
+        backoff: waits between the rounds of calls that were throttled, and tells the time.
         time_left: seconds in which ``attempt`` may begin calls.
         patience: seconds for which ``attempt`` goes on when nothing goes through; a job has more of it than a
             function. With any, calls without an answer are made again, too.
         before: makes what the calls share, before threads can race for it.
-        clock: seconds, from any moment on.
     """
 
     def __init__(
@@ -57,14 +55,12 @@ class Parallel(Threads):
         *,
         patience: float = 0,
         before: Callable[[], object],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(threads, "dynamodb", before)
         self._backoff = backoff
         self._time_left = time_left
         self._patience = patience
         self._again = (Throttled, ServiceUnavailable) if patience else (Throttled,)
-        self._clock = clock
 
     def attempt(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B | FaninError]:
         """Call for every argument, in parallel; only calls that are throttled are made again.
@@ -78,16 +74,16 @@ class Parallel(Threads):
         """
         answers: dict[int, _B | FaninError] = {}
         waiting: Sequence[int] = range(len(arguments))
-        idle, progress_at = 0, self._clock()
+        idle, progress_at = 0, self._backoff.clock()
         while waiting:
             found = self.map(lambda index: self._begin(call, arguments[index]), waiting)
             answers.update(zip(waiting, found, strict=True))
             again = [index for index in waiting if isinstance(answers[index], self._again)]
             if len(again) < len(waiting):
-                idle, progress_at = 0, self._clock()
+                idle, progress_at = 0, self._backoff.clock()
             else:
                 idle += 1
-            patient = idle < _IDLE_ROUNDS or self._clock() - progress_at < self._patience
+            patient = idle < _IDLE_ROUNDS or self._backoff.clock() - progress_at < self._patience
             if not again or not patient or self._time_left() <= 0:
                 break
             waiting = again
@@ -273,17 +269,10 @@ class Connection:
         projection = {"ProjectionExpression": ", ".join(attributes)} if attributes else {}
 
         def chunk(start: int) -> list[Item]:
-            items: list[Item] = []
-
-            def ask(wanted: _Requests) -> _Requests:
-                answer = self._patiently(self.client.batch_get_item, RequestItems=wanted)
-                items.extend(answer["Responses"].get(table, []))
-                left: _Requests = answer.get("UnprocessedKeys", {})
-                return left
-
             some = {"Keys": keys[start : start + _MOST_READ], "ConsistentRead": True, **projection}
-            self._finish("BatchGetItem", {table: some}, ask, lambda wanted: len(wanted[table]["Keys"]))
-            return items
+            call, size = self.client.batch_get_item, lambda wanted: len(wanted[table]["Keys"])
+            answers = self._finish("BatchGetItem", {table: some}, call, "UnprocessedKeys", size)
+            return [item for answer in answers for item in answer["Responses"].get(table, [])]
 
         starts = range(0, len(keys), _MOST_READ)
         return [item for items in self.parallel.map(chunk, starts) for item in items]
@@ -293,35 +282,39 @@ class Connection:
         requests = [{"PutRequest": {"Item": item}} for item in items]
 
         def chunk(start: int) -> None:
-            def write(waiting: _Requests) -> _Requests:
-                answer = self._patiently(self.client.batch_write_item, RequestItems=waiting)
-                left: _Requests = answer.get("UnprocessedItems", {})
-                return left
-
             some = {table: requests[start : start + _MOST_WRITTEN]}
-            self._finish("BatchWriteItem", some, write, lambda waiting: len(waiting[table]))
+            call, size = self.client.batch_write_item, lambda waiting: len(waiting[table])
+            self._finish("BatchWriteItem", some, call, "UnprocessedItems", size)
 
         self.parallel.map(chunk, range(0, len(requests), _MOST_WRITTEN))
 
-    def _finish(self, name: str, requests: _Requests, call: _Some, size: Callable[[_Requests], int]) -> None:
+    def _finish(
+        self, name: str, requests: _Requests, call: Callable[..., Any], left_in: str, size: _Size
+    ) -> list[Any]:
         """Repeat a call until it leaves nothing unprocessed; give up when rounds bring nothing.
 
         Args:
             name: of the call.
             requests: all that there is to do.
             call: does some of it.
+            left_in: where its answer has the requests that are left.
             size: how much there is in requests.
+
+        Returns:
+            All answers.
 
         Raises:
             Throttled: it brought nothing in as many rounds in a row as the backoff has tries.
         """
-        idle = 0
-        while left := call(requests):
+        idle, answers = 0, [self._patiently(call, RequestItems=requests)]
+        while left := answers[-1].get(left_in):
             idle = idle + 1 if size(left) >= size(requests) else 0
             if idle == self._backoff.tries:
                 raise _busy(name)
             requests = left
             self._backoff.wait(idle)
+            answers.append(self._patiently(call, RequestItems=requests))
+        return answers
 
     def query(self, request: Mapping[str, Any]) -> tuple[list[Item], Item | None]:
         """Read one page of a query.
