@@ -3,7 +3,7 @@
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -23,26 +23,18 @@ SUMS: Final = tuple(f"t{place}" for place in range(MAX_TOTALS))
 """Attributes of the sums of a batch's totals, in rows of words and of batches, in the order of the totals."""
 
 _FIELDS: Final = tuple(field.name for field in fields(Batch))
+_STORED: Final = frozenset(
+    "batch_id salt created_at touched_at expires_at open_idle_ttl closed_idle_ttl state mode kind"  # noqa: SIM905
+    " user_key items on_deadline pending_bound metadata acked failed failed_more partial retries"
+    " stall_after".split()
+)
+"""Attributes that every row has. It has others where they differ from their default: most rows stay small."""
 ABSENT: Final[Mapping[str, object]] = {
-    "keep": Keep.MESSAGE,
-    "on_failure": OnFailure.DONE,
-    "child_failures": ChildFailures.FAIL,
-    "failing": 0,
-    "stall_why": "",
-    "held": 0,
-    "held_more": False,
-    "targets": 0,
-    "totals": {},
-    "totals_exact": False,
-    "totals_before": {},
-    "results": False,
-    "opened_by": "",
-    "grown": 0,
-    "keyed": 0,
-    "milestones": (),
-    "milestone": 0,
+    one.name: one.default if one.default_factory is MISSING else one.default_factory()
+    for one in fields(Batch)
+    if one.name not in _STORED
 }
-"""Attributes that a row has only where they differ from this default, so that most rows stay as small."""
+"""Attribute → the default for which a row does not have it."""
 
 
 def attribute(value: Value) -> dict[str, Any]:
@@ -81,7 +73,7 @@ def encode(batch: Batch) -> dict[str, Any]:
     row = {
         name: attribute(_in_row(name, value))
         for name, value in values
-        if value is not None and value != ABSENT.get(name)
+        if name in _STORED or value != ABSENT[name]
     }
     row |= {name: attribute(number) for name, number in sums_of(batch.totals).items() if number}
     row[names.STATE_SHARD] = attribute(sharded(batch.state, batch.batch_id))
