@@ -10,7 +10,6 @@ many separate reads or writes, and other threads may run in between.
 from fanin.adapters.memory.accesses import Accesses, Delayed, LostAnswer, OnCall
 from fanin.adapters.memory.parts import MemoryParts
 from fanin.adapters.memory.queues import MemoryQueues
-from fanin.adapters.memory.words import MemoryWords
 from fanin.adapters.memory.world import Callback, FixedClock, Memory, MemoryRules, MemoryTimers, SeededRandom
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "MemoryQueues",
     "MemoryRules",
     "MemoryTimers",
-    "MemoryWords",
     "OnCall",
     "SeededRandom",
 ]

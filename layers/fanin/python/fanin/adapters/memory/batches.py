@@ -1,9 +1,9 @@
 """Batch rows in a dict."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from operator import neg
+from typing import Any, TypeAlias
 
 from fanin import names
 from fanin.adapters import cursors
@@ -17,10 +17,8 @@ from fanin.domain.batch import LIVE, Batch, State, Trouble
 from fanin.domain.changes import Change, allocation_of
 from fanin.errors import IdempotencyKeyReused
 
-Place: TypeAlias = tuple[Any, ...]
-"""Where a listing has a batch: what it is sorted by, and at the end the id of the batch."""
-_LAST: Final = math.inf
-"""Sorts behind all batch ids."""
+Place: TypeAlias = tuple[tuple[int, ...], int]
+"""The position in a listing, as its cursors have it; and the id of the batch that is there."""
 
 
 class MemoryBatches(BatchStore):
@@ -142,64 +140,65 @@ class MemoryBatches(BatchStore):
         return self._accesses.read("batches.count_in", count), False
 
     def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
-        listing = f"batches {state}"
-        shard, *place = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
-        after = (shard, *self._place(*place)) if place else (shard,)
-
         def places() -> list[Place]:
             found = [batch_id for batch_id, row in self._rows.items() if row.state is state]
-            return [(one % names.SHARDS, *self._place(self._due[one], one)) for one in found]
+            return [((one % names.SHARDS, self._due[one], one), one) for one in found]
 
-        rows, last = self._page("page", places, after, limit)
-        more = cursors.encode(listing, last[0], last[1], last[3]) if last else None
+        def order(shard: int, due_at: int = -1, batch_id: int = -1) -> tuple[int, ...]:
+            return shard, due_at, hash((self._ties, batch_id)), batch_id
+
+        rows, more = self._page("page", f"batches {state}", {1, 3}, places, order, cursor=cursor, limit=limit)
         return BatchRows([row for row in rows if row.state is state], more)
 
     def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
-        listing = cursors.listing_of("batches of", user_key)
-        after = () if cursor is None else (-cursors.decode(listing, cursor, {1})[0], _LAST)
-
         def places() -> list[Place]:
-            return [(-one, one) for one, row in self._rows.items() if user_key and row.user_key == user_key]
+            return [((one,), one) for one, row in self._rows.items() if user_key and row.user_key == user_key]
 
-        rows, last = self._page("page_of_user_key", places, after, limit)
-        return BatchRows(rows, cursors.encode(listing, last[1]) if last else None)
+        listing = cursors.listing_of("batches of", user_key)
+        return self._page("page_of_user_key", listing, {1}, places, neg, cursor=cursor, limit=limit)
 
     def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
-        listing = f"children of {batch_id}"
-        after = () if cursor is None else (str(cursors.decode(listing, cursor, {1})[0]), _LAST)
-
         def places() -> list[Place]:
             children = self._children.items()
-            return [(str(of.ordinal), child) for of, child in children if of.batch_id == batch_id]
+            return [((of.ordinal,), child) for of, child in children if of.batch_id == batch_id]
 
-        rows, last = self._page("page_of_parent", places, after, limit)
-        return BatchRows(rows, cursors.encode(listing, int(last[0])) if last else None)
+        listing = f"children of {batch_id}"
+        return self._page("page_of_parent", listing, {1}, places, str, cursor=cursor, limit=limit)
 
     def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
-        order = {trouble: place for place, trouble in enumerate(Trouble)}
-        after: Place = ()
-        if cursor is not None:
-            place, batch_id = cursors.decode("attention", cursor, {2})
-            after = (place, -batch_id, _LAST)
+        troubles = list(Trouble)
 
         def places() -> list[Place]:
-            rows = self._rows.values()
-            return [(order[row.attention], -row.batch_id, row.batch_id) for row in rows if row.attention]
+            flagged = ((row.batch_id, row.attention) for row in self._rows.values() if row.attention)
+            return [((troubles.index(trouble), one), one) for one, trouble in flagged]
 
-        rows, last = self._page("page_of_flagged", places, after, limit)
-        return BatchRows(rows, cursors.encode("attention", last[0], last[2]) if last else None)
+        def order(trouble: int, batch_id: int) -> tuple[int, int]:
+            return trouble, -batch_id
+
+        return self._page("page_of_flagged", "attention", {2}, places, order, cursor=cursor, limit=limit)
 
     def _page(
-        self, call: str, places: Callable[[], list[Place]], after: Place, limit: int
-    ) -> tuple[list[Batch], Place | None]:
-        """The rows of a page behind a place, and its last place if there are more."""
+        self,
+        call: str,
+        listing: str,
+        sizes: Collection[int],
+        places: Callable[[], list[Place]],
+        order: Callable[..., Any],
+        *,
+        cursor: str | None,
+        limit: int,
+    ) -> BatchRows:
+        """The rows of a page of a listing, in an order of its positions, which have one of the sizes."""
+        after = None if cursor is None else cursors.decode(listing, cursor, sizes)
 
         def query() -> list[Place]:
-            return sorted(place for place in places() if place > after)
+            found = sorted(places(), key=lambda place: order(*place[0]))
+            return [one for one in found if after is None or order(*one[0]) > order(*after)]
 
         found = self._accesses.read(f"batches.{call}", query)
-        rows = self.read([place[-1] for place in found[:limit]])
-        return list(rows.values()), found[limit - 1] if len(found) > limit else None
+        rows = self.read([batch_id for _, batch_id in found[:limit]])
+        more = cursors.encode(listing, *found[limit - 1][0]) if len(found) > limit else None
+        return BatchRows(list(rows.values()), more)
 
     def count_flagged(self) -> Mapping[Trouble, tuple[int, bool]]:
         def count() -> Mapping[Trouble, int]:
@@ -207,10 +206,6 @@ class MemoryBatches(BatchStore):
 
         found = self._accesses.read("batches.count_flagged", count)
         return {trouble: (number, False) for trouble, number in found.items()}
-
-    def _place(self, due_at: int, batch_id: int) -> tuple[int, int, int]:
-        """Where the index lists a row within its shard."""
-        return due_at, hash((self._ties, batch_id)), batch_id
 
     def due(self, before: int) -> Iterator[int]:
         def query() -> list[tuple[int, int]]:
