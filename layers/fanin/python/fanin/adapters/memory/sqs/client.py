@@ -160,7 +160,7 @@ class InMemorySqs:
         queue = self._queue(QueueUrl)
         _check_entries(Entries)
         _check_size(queue, Entries, f"{_OWN}BatchRequestTooLong")
-        return _each(Entries, lambda entry: _put(queue, entry))
+        return _each(queue, Entries, _put)
 
     def receive_message(self, *, QueueUrl: str, WaitTimeSeconds: int | None = None, **asked: Any) -> Answer:
         asked |= {"QueueUrl": QueueUrl, "WaitTimeSeconds": WaitTimeSeconds}
@@ -192,29 +192,22 @@ class InMemorySqs:
 
     @_operation
     def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> Answer:
-        return _remove(self._queue(QueueUrl), ReceiptHandle)
+        return _remove(self._queue(QueueUrl), {"ReceiptHandle": ReceiptHandle})
 
     @_operation
     def delete_message_batch(self, *, QueueUrl: str, Entries: Sequence[Entry]) -> Answer:
-        queue = self._queue(QueueUrl)
-        _check_entries(Entries)
-        return _each(Entries, lambda entry: _remove(queue, entry["ReceiptHandle"]))
+        return _each(self._queue(QueueUrl), Entries, _remove)
 
     @_operation
     def change_message_visibility(
         self, *, QueueUrl: str, ReceiptHandle: str, VisibilityTimeout: int
     ) -> Answer:
-        return _hide(self._queue(QueueUrl), ReceiptHandle, VisibilityTimeout)
+        entry = {"ReceiptHandle": ReceiptHandle, "VisibilityTimeout": VisibilityTimeout}
+        return _hide(self._queue(QueueUrl), entry)
 
     @_operation
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[Entry]) -> Answer:
-        queue = self._queue(QueueUrl)
-        _check_entries(Entries)
-
-        def hide(entry: Entry) -> Answer:
-            return _hide(queue, entry["ReceiptHandle"], entry.get("VisibilityTimeout", 0))
-
-        return _each(Entries, hide)
+        return _each(self._queue(QueueUrl), Entries, _hide)
 
     def _queue(self, url: str) -> Queue:
         queue = self.store.find(url)
@@ -250,12 +243,13 @@ def _changing() -> Iterator[None]:
         raise _refused_value(f"Value for parameter RedrivePolicy is invalid: {error}.") from error
 
 
-def _each(entries: Sequence[Entry], act: Callable[[Entry], Answer]) -> Answer:
+def _each(queue: Queue, entries: Sequence[Entry], act: Callable[[Queue, Entry], Answer]) -> Answer:
     """Process each entry on its own; one that is refused does not affect the others."""
+    _check_entries(entries)
     answer: dict[str, list[Answer]] = {}
     for entry in entries:
         try:
-            answer.setdefault("Successful", []).append({"Id": entry["Id"], **act(entry)})
+            answer.setdefault("Successful", []).append({"Id": entry["Id"], **act(queue, entry)})
         except _Refused as refused:
             answer.setdefault("Failed", []).append({"Id": entry["Id"], "SenderFault": True, **refused.error})
     return {name: found for name, found in answer.items() if found}
@@ -275,14 +269,13 @@ def _put(queue: Queue, entry: Entry) -> Answer:
     return answer | ({"SequenceNumber": str(held.sequence)} if queue.fifo else {})
 
 
-def _remove(queue: Queue, handle: str) -> Answer:
-    _check_handle(queue, handle)
-    queue.remove(handle)
+def _remove(queue: Queue, entry: Entry) -> Answer:
+    queue.remove(_handle(queue, entry))
     return {}
 
 
-def _hide(queue: Queue, handle: str, seconds: int) -> Answer:
-    _check_handle(queue, handle)
+def _hide(queue: Queue, entry: Entry) -> Answer:
+    handle, seconds = _handle(queue, entry), entry.get("VisibilityTimeout", 0)
     _check_number("VisibilityTimeout", seconds, 0, LONGEST_HIDDEN)
     held = queue.find(handle)
     if held is None or held.visible_at <= queue.clock.now():
@@ -291,9 +284,11 @@ def _hide(queue: Queue, handle: str, seconds: int) -> Answer:
     return {}
 
 
-def _check_handle(queue: Queue, handle: str) -> None:
+def _handle(queue: Queue, entry: Entry) -> str:
+    handle: str = entry["ReceiptHandle"]
     if not handle.startswith(f"{queue.name}#"):
         raise _Refused("ReceiptHandleIsInvalid", "The input receipt handle is invalid.")
+    return handle
 
 
 def _check_number(name: str, value: int, least: int, most: int) -> None:

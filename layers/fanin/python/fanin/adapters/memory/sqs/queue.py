@@ -133,7 +133,8 @@ class Queue:
         wait = self.seconds("DelaySeconds") if delay is None else delay
         message_id, visible_at = str(UUID(bytes=self.random.bytes(16))), now + wait * 1000
         held = MessageInFlight(message_id, body, attributes, now, visible_at, group_id, dedup_id)
-        held.copies = int(self._draws(self.duplicated))
+        if self.duplicated:
+            held.copies = int(self.random.bits(_CHANCES) < self.duplicated * (1 << _CHANCES))
         if self.fifo and dedup_id is not None:
             self._deduplicated[dedup_id] = now + DEDUPLICATION_MS, held
         self._keep(held)
@@ -238,9 +239,6 @@ class Queue:
         for held in [held for held in self._held.values() if now - held.sent_at >= keep]:
             del self._held[held.message_id]
         self._oldest = min((held.sent_at for held in self._held.values()), default=0)
-
-    def _draws(self, share: float) -> bool:
-        return share > 0 and self.random.bits(_CHANCES) < share * (1 << _CHANCES)
 
 
 ACCOUNT: Final = "000000000000"
