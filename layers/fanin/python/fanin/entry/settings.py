@@ -6,13 +6,16 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from fanin import names
 from fanin.errors import NotConfigured
 
 if TYPE_CHECKING:
     from fanin.app.ports import Defaults
+
+
+D = TypeVar("D")
 
 
 @dataclass(frozen=True)
@@ -28,13 +31,14 @@ class _Required:
 
 
 @dataclass(frozen=True)
-class _Optional:
+class _Optional(Generic[D]):
     """A variable that may be left out, or be empty."""
 
     variable: str
+    default: D
 
-    def __get__(self, settings: Settings, _: object) -> str | None:
-        return settings.environment.get(self.variable) or None
+    def __get__(self, settings: Settings, _: object) -> str | D:
+        return settings.environment.get(self.variable) or self.default
 
 
 @dataclass(frozen=True)
@@ -84,28 +88,25 @@ class Settings:
     timer_arn = _Required(names.ENV_TIMER_ARN)
     timer_dlq_arn = _Required(names.ENV_TIMER_DLQ_ARN)
     router_arn = _Required(names.ENV_ROUTER_ARN)
-    unrouted_queue_url = _Optional(names.ENV_UNROUTED_QUEUE_URL)
+    unrouted_queue_url = _Optional(names.ENV_UNROUTED_QUEUE_URL, None)
     """URL of the queue for events that reach nobody; None if they are only counted."""
 
-    ack_queue_url = _Optional(names.ENV_ACK_QUEUE_URL)
+    ack_queue_url = _Optional(names.ENV_ACK_QUEUE_URL, None)
     """URL of the queue for acknowledgements; None if consumers acknowledge through the API only."""
 
     retry_queue_url = _Required(names.ENV_RETRY_QUEUE_URL)
     buffer_prefix = _Required(names.ENV_BUFFER_PREFIX)
-    buffer_dead_letters_arn = _Optional(names.ENV_BUFFER_DEAD_LETTERS_ARN)
+    buffer_dead_letters_arn = _Optional(names.ENV_BUFFER_DEAD_LETTERS_ARN, None)
     """ARN of the queue for dead letters of buffers; None if their messages come again and again."""
 
-    kms_key_arn = _Optional(names.ENV_KMS_KEY_ARN)
+    kms_key_arn = _Optional(names.ENV_KMS_KEY_ARN, None)
     """ARN of the KMS key for queues of buffers; None for a key that SQS manages."""
 
     scatter_queue_url = _Required(names.ENV_SCATTER_QUEUE_URL)
     redrive_queue_url = _Required(names.ENV_REDRIVE_QUEUE_URL)
     targets_queue_url = _Required(names.ENV_TARGETS_QUEUE_URL)
-
-    @property
-    def webhook_hosts(self) -> str:
-        """Hosts that webhooks may name, separated by commas; empty allows none."""
-        return self.environment.get(names.ENV_WEBHOOK_HOSTS, "")
+    webhook_hosts = _Optional(names.ENV_WEBHOOK_HOSTS, "")
+    """Hosts that webhooks may name, separated by commas; empty allows none."""
 
     webhook_secret_arn = _Required(names.ENV_WEBHOOK_SECRET_ARN)
 
@@ -114,10 +115,8 @@ class Settings:
         """Whether webhooks may lead to this machine; only on a stack that runs on it."""
         return self.environment.get(names.ENV_WEBHOOK_LOOPBACK) == "true"
 
-    @property
-    def jwt_scope_prefix(self) -> str:
-        """What the scopes of tokens begin with; empty if callers need no scopes."""
-        return self.environment.get(names.ENV_JWT_SCOPE_PREFIX, "")
+    jwt_scope_prefix = _Optional(names.ENV_JWT_SCOPE_PREFIX, "")
+    """What the scopes of tokens begin with; empty if callers need no scopes."""
 
     claims_bucket = _Required(names.ENV_CLAIMS_BUCKET)
 

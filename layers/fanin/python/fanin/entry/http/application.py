@@ -48,8 +48,6 @@ _ANSWERED: Final[Mapping[str, Callable[[Any], None]]] = {
     "takeWork": _taken,
 }
 """Operation → what the value that it answers with adds to the metrics."""
-_FULL: Final[Mapping[str, str]] = {"putWork": names.METRIC_BUFFER_REJECTS}
-"""Operation → the metric of calls that it refuses because a limit is reached."""
 
 
 def with_metrics(operation: str, act: Callable[[], T]) -> T:
@@ -57,8 +55,8 @@ def with_metrics(operation: str, act: Callable[[], T]) -> T:
     try:
         value = act()
     except LimitReached:
-        if metric := _FULL.get(operation):
-            count(metric)
+        if operation == "putWork":
+            count(names.METRIC_BUFFER_REJECTS)
         raise
     if note := _ANSWERED.get(operation):
         note(value)

@@ -18,26 +18,17 @@ TAGS: Final = {
 }
 """The groups of operations, in the order in which they are shown."""
 
-TAG_OF: Final = {
-    "counts": "batches",
-    "acks": "items",
-    "retries": "diagnosis",
-    "replies": "scatters",
-    "claim-checks": "scatters",
-    "claims": "frames",
-    "routes": "routing",
-    "events": "routing",
-    "openapi.json": "document",
-    "failures": "failures",
-    "errors": "failures",
-    "release": "failures",
-    "redrive": "failures",
-    "redrives": "failures",
-    "missing": "items",
-    "diagnosis": "diagnosis",
-    "sent": "diagnosis",
+TAGGED: Final = {
+    "batches": {"counts"},
+    "items": {"acks", "missing"},
+    "failures": {"failures", "errors", "release", "redrive", "redrives"},
+    "diagnosis": {"retries", "diagnosis", "sent"},
+    "scatters": {"replies", "claim-checks"},
+    "frames": {"claims"},
+    "routing": {"routes", "events"},
+    "document": {"openapi.json"},
 }
-"""First part of a path below the root, or what follows the id of a batch there → tag, if it is another."""
+"""Tag → first parts of paths below the root, or what follows the id of a batch there; others are the tag."""
 
 PARAMETERS: Final = {
     "batch_id": "The batch.",

@@ -158,7 +158,7 @@ def _tag(path: str) -> str:
         return "carlyle"
     first, *below = path.removeprefix(names.API_ROOT).strip("/").split("/")
     part = below[1] if first == "batches" and below[1:] else first
-    return descriptions.TAG_OF.get(part, first)
+    return next((tag for tag, parts in descriptions.TAGGED.items() if part in parts), first)
 
 
 def _problem(status: int, schemas: Schemas) -> dict[str, Any]:

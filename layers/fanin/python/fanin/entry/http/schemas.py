@@ -4,8 +4,9 @@ Those of requests are strict, and those of answers may grow.
 """
 
 import inspect
+import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
@@ -185,14 +186,5 @@ def _reached(shapes: Iterable[Shape[Any]]) -> set[str]:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += _references(SHAPES[name].definition)
+            waiting += re.findall(f'"{REFERENCE}(\\w+)"', json.dumps(SHAPES[name].definition))
     return found
-
-
-def _references(schema: Any) -> Iterator[str]:
-    """Names of the components that a schema refers to."""
-    if isinstance(schema, dict) and isinstance(reference := schema.get("$ref"), str):
-        yield reference.removeprefix(REFERENCE)
-    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
-    for one in inner:
-        yield from _references(one)

@@ -3,11 +3,10 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from inspect import ismethod
 from itertools import count
 from threading import Lock, RLock, get_ident, local
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from fanin.entry.in_memory.clock import PassingClock
 from fanin.entry.in_memory.sources import Source
@@ -49,16 +48,8 @@ class Dispatcher:
         """Make each public method of an object run what is due before it, and what follows after it."""
         for name in dir(service):
             if not name.startswith("_") and ismethod(method := getattr(service, name)):
-                setattr(service, name, self._within_call(method))
+                setattr(service, name, self.call()(method))
         return service
-
-    def _within_call(self, method: Callable[..., T]) -> Callable[..., T]:
-        @wraps(method)
-        def within(*arguments: Any, **options: Any) -> T:
-            with self.call():
-                return method(*arguments, **options)
-
-        return within
 
     @contextmanager
     def call(self) -> Iterator[None]:
