@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from fanin.adapters.memory.accesses import Accesses
-from fanin.adapters.memory.sqs.queue import DEFAULTS, Queue
+from fanin.adapters.memory.sqs.queue import Queue
 from fanin.app.ports.queues import Channels, Offered, Outgoing, QueueReport, QueueState, Received
 from fanin.app.ports.system import Clock, Random
 from fanin.domain.directory import check_channel
@@ -117,8 +117,7 @@ class MemoryQueues:
         if url not in self._channels.queues:
             raise ChannelRefused(f"there is no queue {url!r}")
         if url not in self._queues:
-            now = self._clock.now()
-            self._queues[url] = Queue(url, url, url, self._clock, self._random, now, dict(DEFAULTS), {})
+            self._queues[url] = Queue(url, url, url, self._clock, self._random)
         queue, arrived = self._queues[url], self._channels.queues[url]
         queue.attributes["VisibilityTimeout"] = str(self.visibility_timeout)
         queue.attributes["MessageRetentionPeriod"] = str(self.retention)

@@ -415,19 +415,17 @@ def _asked(name: str, wanted: Collection[str]) -> bool:
 
 def system_attributes(held: MessageInFlight) -> dict[str, str]:
     """The system attributes of a message."""
-    told = {
+    known = {
         "SenderId": "memory",
         "SentTimestamp": str(held.sent_at),
         "ApproximateReceiveCount": str(held.received),
         "ApproximateFirstReceiveTimestamp": str(held.first_received_at),
-    }
-    more = {
         "MessageGroupId": held.group_id,
         "MessageDeduplicationId": held.dedup_id,
         "SequenceNumber": str(held.sequence) if held.dedup_id else None,
         "DeadLetterQueueSourceArn": held.died_in,
     }
-    return told | {name: value for name, value in more.items() if value}
+    return {name: value for name, value in known.items() if value}
 
 
 def md5(text: str) -> str:

@@ -13,14 +13,14 @@ from uuid import UUID
 
 from fanin.app.ports.system import Clock, Random
 
-DEFAULTS: Final[Mapping[str, str]] = {
-    "VisibilityTimeout": "30",
-    "MessageRetentionPeriod": "345600",
-    "MaximumMessageSize": "262144",
-    "DelaySeconds": "0",
-    "ReceiveMessageWaitTimeSeconds": "0",
+_NUMBERS: Final[Mapping[str, tuple[int, int, int]]] = {
+    "VisibilityTimeout": (30, 0, 43_200),
+    "DelaySeconds": (0, 0, 900),
+    "MessageRetentionPeriod": (345_600, 60, 1_209_600),
+    "ReceiveMessageWaitTimeSeconds": (0, 0, 20),
+    "MaximumMessageSize": (262_144, 1024, 1_048_576),
 }
-"""Attributes of a queue that is created without them, as SQS sets them; times in seconds, size in bytes."""
+"""Attribute → what SQS sets without it, the least and the most that it takes; in seconds, and in bytes."""
 DEDUPLICATION_MS: Final = 300_000
 _CHANCES: Final = 32  # bits of a random draw
 
@@ -60,6 +60,10 @@ class MessageInFlight:
     copies: int = 0
 
 
+def _defaults() -> dict[str, str]:
+    return {name: str(default) for name, (default, *_) in _NUMBERS.items()}
+
+
 @dataclass
 class Queue:
     """A standard or FIFO queue.
@@ -70,9 +74,9 @@ class Queue:
         arn: how policies and event sources refer to it.
         clock: tells what is visible, and what is past its retention.
         random: draws which messages are delivered twice.
-        created_at: ms.
-        attributes: as SQS tells them, all text.
         tags: of the queue.
+        attributes: as SQS tells them, all text.
+        created_at: ms.
         dead_letters: where messages go that were received too often; None delivers them again and again.
         max_receives: how often a message is received before it goes there.
         duplicated: share of the messages, 0 to 1, that are delivered once more after they were removed.
@@ -83,9 +87,8 @@ class Queue:
     arn: str
     clock: Clock
     random: Random
-    created_at: int
-    attributes: dict[str, str]
-    tags: dict[str, str]
+    tags: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=_defaults)
     dead_letters: Queue | None = None
     max_receives: int = 0
     duplicated: float = 0.0
@@ -93,6 +96,9 @@ class Queue:
     _deduplicated: dict[str, tuple[int, MessageInFlight]] = field(default_factory=dict, repr=False)
     _oldest: int = field(default=0, repr=False)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1), repr=False)
+
+    def __post_init__(self) -> None:
+        self.created_at = self.clock.now()
 
     @property
     def fifo(self) -> bool:
@@ -246,13 +252,6 @@ ENDPOINT: Final = "memory://sqs"
 REGION: Final = "memory"
 _REDRIVE: Final = "RedrivePolicy"
 _MOST_RECEIVES: Final = 1000
-_BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
-    "VisibilityTimeout": (0, 43_200),
-    "DelaySeconds": (0, 900),
-    "MessageRetentionPeriod": (60, 1_209_600),
-    "ReceiveMessageWaitTimeSeconds": (0, 20),
-    "MaximumMessageSize": (1024, 1_048_576),
-}
 
 
 class InvalidAttribute(Exception):
@@ -280,8 +279,8 @@ class QueueStore:
         """Make a queue, or return the one that has the name already, unchanged."""
         url = f"{ENDPOINT}/{ACCOUNT}/{name}"
         if url not in self._queues:
-            arn, now = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}", self._clock.now()
-            queue = Queue(name, url, arn, self._clock, self._random, now, dict(DEFAULTS), dict(tags))
+            arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
+            queue = Queue(name, url, arn, self._clock, self._random, dict(tags))
             self.change(queue, attributes)
             self._queues[url] = queue
         return self._queues[url]
@@ -294,7 +293,7 @@ class QueueStore:
             ValueError: the redrive policy is not JSON, or its number of receives is out of bounds.
             KeyError: the policy lacks a field, or its queue does not exist.
         """
-        for name, (least, most) in _BOUNDS.items():
+        for name, (_, least, most) in _NUMBERS.items():
             value = str(attributes.get(name, least))
             if not (value.isascii() and value.isdecimal() and least <= int(value) <= most):
                 raise InvalidAttribute(f"{name} must be between {least} and {most}, not {value}")
