@@ -10,6 +10,7 @@ from fanin.adapters import cursors
 from fanin.app.ports.parts import FailureRow, KeyRow, PartStore, Redriven, ResultRow, RetryRow, SentRow, shard
 from fanin.domain.changes import Condition, Test, where
 from fanin.domain.ids import digest
+from fanin.errors import IdempotencyKeyReused
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -240,6 +241,19 @@ def key_rows(batch_id: int, rows: Sequence[KeyRow]) -> list[tuple[PartKey, Row]]
         for row in rows
     ]
     return [*by_key, (_key(batch_id, _KEYS, rows[0].ordinal), {"keys": [row.key for row in rows]})]
+
+
+def first_again(first: int, count: int, n: int, key: str) -> int:
+    """The first of the items that a key has stood for since an earlier call.
+
+    Raises:
+        IdempotencyKeyReused: it stands for another number of items.
+    """
+    if count != n:
+        raise IdempotencyKeyReused(
+            f"idempotency key {key!r} was used for {count} items; use a new key for {n}"
+        )
+    return first
 
 
 def _keyed(batch_id: int, key: str) -> PartKey:

@@ -9,13 +9,13 @@ from fanin.adapters.dynamodb.batch_indexes import NO_PART, Children, NewestFirst
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.parts import part_key
 from fanin.adapters.dynamodb.rows import Item, attribute, attributes, batch_key, change_of, decode, encode
-from fanin.adapters.parts import key_rows
+from fanin.adapters.parts import first_again, key_rows
 from fanin.app.ports.batches import Activity, Adoption, BatchRows, BatchStore, ItemPlace, Written
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, State, Trouble
 from fanin.domain.changes import Change, allocation_of
-from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
+from fanin.errors import OutcomeUnknown, ServiceUnavailable
 
 
 class DynamoBatches(BatchStore):
@@ -87,7 +87,9 @@ class DynamoBatches(BatchStore):
         if failed is None:
             return batch.items
         used = failed[0]
-        return None if used is None else _first_answer(used, n, key.text)
+        if used is None:
+            return None
+        return first_again(int(used["first"]["N"]), int(used["count"]["N"]), n, key.text)
 
     def allocate_keys(
         self, batch: Batch, rows: Sequence[KeyRow], *, activity: Activity, by_item: bool = False
@@ -153,12 +155,3 @@ def _same(batch: Batch, row: Item | None) -> Batch | None:
     """The batch of a row that was there already, if it is the very batch that was to be created."""
     there = None if row is None else decode(row)
     return there if there is not None and there.salt == batch.salt else None
-
-
-def _first_answer(used: Item, n: int, key: str) -> int:
-    count = int(used["count"]["N"])
-    if count != n:
-        raise IdempotencyKeyReused(
-            f"idempotency key {key!r} was used for {count} items; use a new key for {n}"
-        )
-    return int(used["first"]["N"])

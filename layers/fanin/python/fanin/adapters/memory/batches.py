@@ -9,13 +9,12 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.parts import MemoryParts
-from fanin.adapters.parts import key_rows
+from fanin.adapters.parts import first_again, key_rows
 from fanin.app.ports.batches import Activity, Adoption, BatchRows, BatchStore, ItemPlace, Written
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, State, Trouble
 from fanin.domain.changes import Change, allocation_of
-from fanin.errors import IdempotencyKeyReused
 
 Place: TypeAlias = tuple[tuple[int, ...], int]
 """The position in a listing, as its cursors have it; and the id of the batch that is there."""
@@ -98,12 +97,7 @@ class MemoryBatches(BatchStore):
             issued = self._keys.get((batch.batch_id, key.name))
             if issued is not None:
                 self._accesses.refused["batches.allocate_once"] += 1
-                if len(issued) != n:
-                    raise IdempotencyKeyReused(
-                        f"idempotency key {key.text!r} was used for {len(issued)} items;"
-                        f" use a new key for {n}"
-                    )
-                return issued.start
+                return first_again(issued.start, len(issued), n, key.text)
             row = self._rows.get(batch.batch_id)
             change = allocation_of(batch, n, activity._asdict(), by_item=by_item)
             if row is None or not change.fits(row):
