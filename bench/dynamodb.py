@@ -15,9 +15,12 @@ from bench.figures import Figure
 from bench.world import span
 from bench.writers import WRITERS, contended, in_threads, share, writer
 from fanin import names
-from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoParts, DynamoWords
+from fanin.adapters.dynamodb.batches import DynamoBatches
+from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.metering import Meter
+from fanin.adapters.dynamodb.parts import DynamoParts
 from fanin.adapters.dynamodb.rows import word_id
+from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports

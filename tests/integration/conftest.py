@@ -15,8 +15,12 @@ from botocore.config import Config
 
 from fanin import names
 from fanin.adapters.backoff import Backoff
-from fanin.adapters.dynamodb import Connection, DynamoBatches, DynamoParts, DynamoRecords, DynamoWords
+from fanin.adapters.dynamodb.batches import DynamoBatches
+from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.parts import DynamoParts
+from fanin.adapters.dynamodb.records import DynamoRecords
 from fanin.adapters.dynamodb.rows import word_id
+from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ports.batches import BatchStore
 from fanin.app.ports.parts import PartStore

@@ -11,7 +11,7 @@ import botocore.endpoint
 import pytest
 
 from fanin.adapters.backoff import Backoff
-from fanin.adapters.dynamodb import Connection
+from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.services import Services
 from fanin.errors import OutcomeUnknown, ServiceUnavailable

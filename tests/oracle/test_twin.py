@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from fanin.adapters.dynamodb import DynamoWords
+from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.memory import FixedClock, Memory, OnCall
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity, Completion

@@ -10,7 +10,8 @@ import boto3
 import pytest
 
 from fanin.adapters.backoff import Backoff
-from fanin.adapters.dynamodb import Connection, DynamoBatches
+from fanin.adapters.dynamodb.batches import DynamoBatches
+from fanin.adapters.dynamodb.connection import Connection
 from fanin.domain.batch import Batch
 
 BATCH = Batch(

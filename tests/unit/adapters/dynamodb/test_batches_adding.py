@@ -2,7 +2,8 @@
 
 import pytest
 
-from fanin.adapters.dynamodb import Connection, DynamoBatches
+from fanin.adapters.dynamodb.batches import DynamoBatches
+from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Activity
 from fanin.domain.access import IdempotencyKey

@@ -13,9 +13,8 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from fanin.adapters.backoff import Backoff
-from fanin.adapters.dynamodb import Connection
 from fanin.adapters.dynamodb import connection as module
-from fanin.adapters.dynamodb.connection import Parallel
+from fanin.adapters.dynamodb.connection import Connection, Parallel
 from fanin.errors import ServiceUnavailable, Throttled
 
 UPDATE: dict[str, Any] = {"TableName": "t", "Key": {"k": {"S": "a"}}}

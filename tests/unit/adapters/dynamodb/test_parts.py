@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from fanin.adapters.dynamodb import Connection, DynamoParts
+from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.parts import DynamoParts
 from fanin.app.ports.parts import FailureRow, Redriven
 from tests.unit.adapters.dynamodb.conftest import plainly, refused
 

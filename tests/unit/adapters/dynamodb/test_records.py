@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fanin.adapters.dynamodb import Connection, DynamoRecords
-from fanin.adapters.dynamodb.records import decode
+from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.records import DynamoRecords, decode
 from fanin.adapters.memory import FixedClock
 from fanin.app.ports.records import Record
 

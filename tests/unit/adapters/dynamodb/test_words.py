@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from fanin.adapters.dynamodb import Connection, DynamoWords
+from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.app.ports.words import Clear, Cleared, Tallied, Tally, WordKey
 from fanin.domain.totals import MAX_TOTALS
 from fanin.errors import ServiceUnavailable, Throttled
