@@ -153,8 +153,7 @@ class FrameSimulation:
             ledger.heal(finished)
             self.finished += len(finished)
             for old, new in self.memory.batches.changes[self.announced : self.announced + 3]:
-                if new.state.terminal and old and not old.state.terminal:
-                    ledger.announce(new)
+                ledger.follow(old, new)
                 self.announced += 1
             if self.rng.random() < 0.1:
                 ledger.reap()

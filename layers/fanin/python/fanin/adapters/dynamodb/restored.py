@@ -105,10 +105,6 @@ class RestoredTables:
 
 def _batch(table: str, row: Mapping[str, Any]) -> int | None:
     """The batch of a row; a registration, a route and a buffer have none."""
-    match table:
-        case "words":
-            return word_key(row[names.WORD_ID]["S"]).batch_id
-        case "directory":
-            return None
-        case _:
-            return int(row[names.BATCH_ID]["N"])
+    if table == "words":
+        return word_key(row[names.WORD_ID]["S"]).batch_id
+    return int(row[names.BATCH_ID]["N"]) if KEYS[table] == names.BATCH_ID else None

@@ -64,8 +64,8 @@ class Call:
         path = {name: _IN_PATH.get(name, str)(text) for name, text in request.path.items()}
         given = {**request.query, **{name: value for name, value in path.items() if name in known}}
         if request.shape is not None:
-            value = request.read(**{name: part for name, part in path.items() if name not in known})
-            given |= self._arguments(value)
+            outside = {name: part for name, part in path.items() if name not in known}
+            given |= self._arguments(request.shape.decode(request.body, **outside))
         if "key" in known:
             given |= {"key": request.key, "caller": request.caller}
         return getattr(getattr(fanin, self.service), self.name)(**given)

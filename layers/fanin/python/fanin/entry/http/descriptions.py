@@ -32,10 +32,8 @@ TAGGED: Final = {
 
 PARAMETERS: Final = {
     "batch_id": "The batch.",
-    "frame_id": "The frame.",
     "ordinal": "Number of the item in its batch, from 0.",
     "name": "The name of the registration, the route or the buffer.",
-    "topic": "The topic.",
     "limit": "Most results of a page. A page may have fewer: only a null cursor marks the end.",
     "state": "Only batches in this state.",
     "user_key": "Only batches that were opened with this user key.",
@@ -46,6 +44,7 @@ PARAMETERS: Final = {
     "when": "Now, or once the batch is drained: until then it takes what its own items add.",
     "by": "How many items to add.",
 }
+"""Descriptions of parameters, where ``FIELDS`` has none for them, or another."""
 
 FIELDS: Final = {
     "Batch.expires_at": "When the batch reads as gone: its lifetime is over, and a day of retention.",

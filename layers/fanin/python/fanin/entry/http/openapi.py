@@ -95,12 +95,13 @@ def _operation(route: HttpRoute, schemas: Schemas) -> dict[str, Any]:
 
 def _parameters(route: HttpRoute) -> list[dict[str, Any]]:
     path = {name: route.named.get(name, BATCH_ID) for name in re.findall(r"\{(\w+)\}", route.path)}
+    words = descriptions.FIELDS | descriptions.PARAMETERS
     return [
         {
             "name": name,
             "in": place,
             "required": required,
-            "description": kind.schema.get("description") or descriptions.PARAMETERS.get(name, name),
+            "description": kind.schema.get("description") or words.get(name, name),
             "schema": {key: value for key, value in kind.schema.items() if key != "description"},
         }
         for place, required, kinds in (
@@ -136,11 +137,9 @@ def _header(description: str, kind: str = "string", **more: Any) -> dict[str, An
     return {"description": description, "schema": {"type": kind, **more}}
 
 
-_BUSY: Final = (429, 503)
 _RETRY_AFTER: Final = {"Retry-After": _header("seconds; not from API Gateway", "integer")}
-_FULL: Final = 429
 _NO_ROOM: Final = "no room: the limit, r=0, and in t the seconds of Retry-After; not from API Gateway"
-_RATE_LIMIT: Final = {"RateLimit": _header(_NO_ROOM)}
+_OF_PROBLEMS: Final = {429: _RETRY_AFTER | {"RateLimit": _header(_NO_ROOM)}, 503: _RETRY_AFTER}
 _LOCATION: Final = _header("path of what was made, or of what it was added to", format="uri-reference")
 _REPLAYED: Final = _header(
     "true if the key was used before, so that nothing was opened; else left out", enum=["true"]
@@ -164,7 +163,7 @@ def _tag(path: str) -> str:
 def _problem(status: int, schemas: Schemas) -> dict[str, Any]:
     return {
         "description": HTTPStatus(status).phrase,
-        **({"headers": _RETRY_AFTER | (_RATE_LIMIT if status == _FULL else {})} if status in _BUSY else {}),
+        **({"headers": _OF_PROBLEMS[status]} if status in _OF_PROBLEMS else {}),
         "content": {
             "application/problem+json": {"schema": schemas.of_answer(PROBLEM)},
             "application/json": {"schema": _GATEWAY},

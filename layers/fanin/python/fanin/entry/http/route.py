@@ -46,16 +46,6 @@ class HttpRequest(NamedTuple):
     shape: Shape[Any] | None
     caller: Principal | None = None
 
-    def read(self, **given: Any) -> Any:
-        """The value that the body stands for.
-
-        Args:
-            given: attributes of it that are not in the body, such as a name from the path.
-        """
-        if self.shape is None:
-            raise TypeError("the route takes no body")
-        return self.shape.decode(self.body, **given)
-
     @property
     def batch_id(self) -> int:
         """The batch in the path.
