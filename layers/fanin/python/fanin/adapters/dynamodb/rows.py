@@ -120,12 +120,8 @@ def _value(name: str, typed: Item) -> Any:
     return _FROM_ROW[name](value) if name in _FROM_ROW else value
 
 
-def _tolerated(tolerance: Tolerance) -> dict[str, str]:
-    return {name: str(value) for name, value in asdict(tolerance).items() if value is not None}
-
-
 _TO_ROW: Final[Mapping[str, Callable[[Any], Value]]] = {
-    "tolerated_failures": _tolerated,
+    "tolerated_failures": lambda one: {name: str(n) for name, n in asdict(one).items() if n is not None},
     "totals": " ".join,
     "milestones": lambda percents: " ".join(map(str, percents)),
     "totals_before": lambda totals: {name: str(number) for name, number in totals.items()},
