@@ -35,8 +35,8 @@ def dead() -> list[Dead]:
 
 
 @pytest.fixture
-def functions(memory: Memory, dead: list[Dead], given_up: list[str], put_back: list[str]) -> Functions:
-    return Functions(memory.ports(), dead, given_up.append, put_back.append, lambda message, seconds: None)
+def functions(memory: Memory, dead: list[Dead], given_up: list[str], put_back: list[Any]) -> Functions:
+    return Functions(memory.ports(), dead, given_up.append, put_back.append, lambda waits: None)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def given_up() -> list[str]:
 
 
 @pytest.fixture
-def put_back() -> list[str]:
+def put_back() -> list[Any]:
     return []
 
 
@@ -73,7 +73,7 @@ def test_what_an_overload_left_of_an_ack_comes_again(memory, services, functions
     answer = functions.acks({"Records": window}, None)
     # Then one comes again as it is, and of the other only what is left
     assert answer == {"batchItemFailures": [{"itemIdentifier": "n"}]}
-    assert [json.loads(body) for body in put_back] == [{"marks": [group[64]]}]
+    assert [json.loads(rest["body"]) for rest in put_back] == [{"marks": [group[64]]}]
 
 
 class TestTargets:

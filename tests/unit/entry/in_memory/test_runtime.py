@@ -70,7 +70,7 @@ class TestTime:
     def test_a_deadline_is_met_when_it_is_due_and_not_at_the_end_of_the_wait(self, runtime, clock):
         ledger, start = runtime.services.ledger, clock.now()
         batch = ledger.open(OpenBatch(deadline=start + 1_000))
-        runtime.wait(7200)
+        runtime.clock.sleep(7200)
         row = ledger.status(batch.batch_id).batch
         assert (row.state, row.ended_at) == (State.TIMED_OUT, start + 1_000)
         assert clock.now() == start + 2 * HOUR_MS
@@ -78,9 +78,9 @@ class TestTime:
     def test_the_reaper_comes_every_five_minutes(self, runtime, clock):
         start = clock.now()
         batch = runtime.services.ledger.open(OpenBatch(idle_ttl=60))
-        runtime.wait(299)
+        runtime.clock.sleep(299)
         assert told(runtime) == []
-        runtime.wait(1)
+        runtime.clock.sleep(1)
         assert told(runtime) == ["Batch Orphaned"]
         row = runtime.services.ledger.status(batch.batch_id).batch
         assert row.ended_at == start + 300_000
@@ -91,7 +91,7 @@ class TestTime:
         directory.register(Register("cars", "late", here, lease=60))
         directory.register(Register("cars", "gone", gone, lease=86_400))
         runtime.sqs.delete_queue(QueueUrl=gone)
-        runtime.wait(300)
+        runtime.clock.sleep(300)
         reasons = {event.detail["name"]: event.detail["reason"] for event in runtime.bus.told[2:]}
         assert reasons == {"late": "lease over", "gone": "queue gone"}
 
@@ -99,7 +99,7 @@ class TestTime:
         runs: list[str] = []
         runtime.on_call = lambda call, _moment: runs.append(call)
         begun, start = time.monotonic(), clock.now()
-        runtime.wait(365 * 86_400)
+        runtime.clock.sleep(365 * 86_400)
         assert clock.now() == start + 365 * 86_400_000
         assert runs.count("batches.page") <= 4
         assert time.monotonic() - begun < 60
@@ -133,14 +133,14 @@ class TestFunctionsThatFail:
 
         runtime.on_call = outage
         batch = runtime.services.ledger.cancel(runtime.services.ledger.open(OpenBatch()).batch_id)
-        runtime.wait(10 * PAUSE_MS / 1000)
+        runtime.clock.sleep(10 * PAUSE_MS / 1000)
         (dead,) = runtime.dead
         assert dead.where == "notifier"
         assert dead.what[1].batch_id == batch.batch_id
 
     def test_a_malformed_message_of_the_ack_queue_ends_in_its_dead_letters(self, runtime):
         runtime.sqs.send_message(QueueUrl=runtime.ack_queue_url, MessageBody="nonsense")
-        runtime.wait(1)
+        runtime.clock.sleep(1)
         grave = runtime.sqs.get_queue_url(QueueName="fanin-acks-dead-letters")["QueueUrl"]
         assert runtime.sqs.receive_message(QueueUrl=grave)["Messages"][0]["Body"] == "nonsense"
 

@@ -97,7 +97,9 @@ def observed(handler: Handler) -> Handler:
     @wraps(handler)
     def invoke(event: dict[str, Any], context: Any) -> Any:
         INVOCATION.begin(context.get_remaining_time_in_millis() / 1000)
-        began, sampled = time.monotonic(), _sampled(context.aws_request_id)
+        # A hash decides whether it is in the sample, so that retries of it are in it as well.
+        sampled = zlib.crc32(context.aws_request_id.encode()) % 100 < _log_sample()
+        began = time.monotonic()
         try:
             return logged(event, context)
         finally:
@@ -112,11 +114,6 @@ def observed(handler: Handler) -> Handler:
 @cache
 def _log_sample() -> int:
     return Settings.from_env().log_sample
-
-
-def _sampled(request_id: str) -> bool:
-    """Whether an invocation is in the sample; a hash decides, so that retries of it are in it as well."""
-    return zlib.crc32(request_id.encode()) % 100 < _log_sample()
 
 
 def _write_metrics() -> None:

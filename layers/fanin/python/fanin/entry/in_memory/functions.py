@@ -1,7 +1,7 @@
 """What the functions of a deployed service do, each for one record or message."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -34,8 +34,8 @@ class Functions:
         ports: the stores and the rest of the world.
         dead: collects messages of unknown items.
         give_up: gets the body of a message of the ack queue that is refused.
-        put_back: gets the body of a new message for the ack queue, with the marks that are left of another.
-        postpone: lets a message come again after so many seconds.
+        put_back: gets a message of the ack queue with the marks that are left of it, and sends it there.
+        postpone: lets messages come again after so many seconds.
         services: the use cases.
         registered: whether there ever was a registration, so that the registrar has work.
     """
@@ -43,8 +43,8 @@ class Functions:
     ports: Ports
     dead: list[Dead]
     give_up: Callable[[str], object]
-    put_back: Callable[[str], object]
-    postpone: Callable[[QueueRecord, int], object]
+    put_back: Callable[[QueueRecord], object]
+    postpone: Callable[[Sequence[tuple[QueueRecord, int]]], object]
     registered: bool = False
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class Functions:
             self.give_up(message["body"])
             self.dead.append(Dead("acks", message))
         for rest, _ in handled.rests:
-            self.put_back(rest["body"])
+            self.put_back(rest)
         return partial_batch_response(message["messageId"] for message, _ in handled.again)
 
     def buffer_dead_letters(self, message: QueueRecord) -> None:
@@ -109,7 +109,7 @@ class Functions:
                 said = f"target {job.number} of batch {job.batch_id} was not told; it comes again"
                 raise ServiceUnavailable(said)
         except FaninError:
-            self.postpone(message, pause(message, PAUSES_IN_MEMORY))
+            self.postpone([(message, pause(message, PAUSES_IN_MEMORY))])
             raise
         if outcome is JobOutcome.PARKED:
             self.dead.append(Dead("targets", (job.batch_id, job.number)))

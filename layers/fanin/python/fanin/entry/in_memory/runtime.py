@@ -13,6 +13,7 @@ from fanin.adapters.memory import Memory, OnCall
 from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
 from fanin.adapters.queues import SqsQueues
+from fanin.adapters.received_messages import ReceivedMessages
 from fanin.app.api import Fanin
 from fanin.app.directory.registrar import Registrar
 from fanin.app.ports import Ports
@@ -73,8 +74,11 @@ class Runtime:
         tries = {"jobs": TRIES, "replies": TRIES, "redrives": TRIES, "targets": TARGET_TRIES}
         urls = {name: self._own_queue(name, number) for name, number in tries.items()}
         buffers_dead = self.queues.create(f"fanin-buffers{DEAD_LETTERS}", {}, {})
-        ports = self._ports(urls, buffers_dead.arn)
-        functions = Functions(ports, self.dead, self._bury_ack, self._put_back_ack, self._postpone)
+        # Not the callers' client: a send by a use case must not run functions before the use case returns.
+        own = cast("SQSClient", self._client())
+        ports, received = self._ports(own, urls, buffers_dead.arn), ReceivedMessages(lambda: own)
+        put_back = partial(received.put_back, seconds=HIDDEN)
+        functions = Functions(ports, self.dead, self._bury_ack, put_back, received.postpone)
         self.bus = Bus(self.memory.rules, functions.services, self.dead)
         self._add_streams(functions, clock)
         self.consume(self.ack_queue_url, functions.acks)
@@ -114,10 +118,6 @@ class Runtime:
         """Do everything that is due."""
         self._dispatcher.settle()
 
-    def wait(self, seconds: float) -> None:
-        """Let time pass, and do in order what is due meanwhile."""
-        self._dispatcher.wait(seconds)
-
     def _tell(self, call: str, moment: str) -> None:
         self.on_call(call, moment)
 
@@ -136,20 +136,8 @@ class Runtime:
             if acks and acks.dead_letters:
                 acks.dead_letters.send(body, {})
 
-    def _put_back_ack(self, body: str) -> None:
-        with self.queues.lock:
-            if acks := self.queues.find(self.ack_queue_url):
-                acks.send(body, {}, delay=HIDDEN)
-
-    def _postpone(self, message: Mapping[str, Any], seconds: int) -> None:
-        with self.queues.lock:
-            held = self.queues.by_arn(message["eventSourceARN"]).find(message["receiptHandle"])
-            if held is not None:
-                held.visible_at = self.memory.clock.now() + seconds * 1000
-
-    def _ports(self, urls: Mapping[str, str], buffers_dead: str) -> Ports:
-        # Not the callers' client: a send by a use case must not run functions before the use case returns.
-        own, consumers = cast("SQSClient", self._client()), cast("Any", self._consumers)
+    def _ports(self, own: "SQSClient", urls: Mapping[str, str], buffers_dead: str) -> Ports:
+        consumers = cast("Any", self._consumers)
         ports, backoff = self.memory.ports(), Backoff(sleep=self._dispatcher.wait)
 
         def queue(name: str) -> SqsQueue:
