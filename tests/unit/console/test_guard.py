@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from starlette.requests import Request
 
-from fanin.console.guard import OPEN_AGAIN
-from fanin.console.sessions import LAUNCHES, MAX_FORM, SESSIONS, TOKEN, Sessions, form_token, read_form
+from fanin.console.guard import LAUNCHES, MAX_FORM, OPEN_AGAIN, SESSIONS, Sessions, form_token, read_form
 from fanin.errors import AccessDenied, InvalidRequest, RequestTooLarge
 
 HOSTS = frozenset({"127.0.0.1:8642", "localhost:8642"})
@@ -173,7 +172,7 @@ def read(body: bytes, session: str = SESSION) -> dict[str, str]:
 
 
 def body(token: str, **fields: str) -> bytes:
-    return urlencode({TOKEN: token, **fields}).encode()
+    return urlencode({"form_token": token, **fields}).encode()
 
 
 def test_the_fields_of_a_form_are_read():

@@ -1,11 +1,14 @@
-"""What all pages of one console share, and what they read in an address."""
+"""What all pages of one console share: what they read in an address, and how they keep up to date."""
 
+import json
+import re
 import secrets
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -17,11 +20,10 @@ from starlette.routing import Route
 
 from fanin.app.api import Fanin
 from fanin.console.actions.log import Log
-from fanin.console.feeds import ID, View, events
+from fanin.console.guard import Sessions, form_token, keep
 from fanin.console.options import Options
 from fanin.console.rendering import Templates
 from fanin.console.samples import Samples
-from fanin.console.sessions import Sessions, form_token, keep
 from fanin.domain.access import AccessGroup
 from fanin.domain.latest import Latest
 from fanin.entry.http.table import route_of
@@ -47,7 +49,8 @@ class LivePage:
     Attributes:
         template: file name. ``part`` in it is the inner HTML of a part.
         parts: id of an element → what makes its inner HTML.
-        facts: what the parts show, without what passes with time alone.
+        facts: what the parts show, without what passes with time alone. While it stays equal, the page asks
+            less and less often.
         over: whether nothing of it will ever change again.
         values: what else the template shows.
     """
@@ -171,6 +174,55 @@ def console_of(request: Request) -> Console:
     return found
 
 
+LATEST: Final = 30.0
+"""Seconds until a page asks again if nothing has changed for long."""
+LATEST_AFTER_ERRORS: Final = 60.0
+SLOWER: Final = 1.5
+TYPE: Final = "text/event-stream"
+ID: Final = "Last-Event-ID"
+"""Header in which a browser that asks again repeats the id of the last event (HTML Standard, 9.2.4)."""
+_MOST_SAME: Final = 99
+_MEMORY: Final = re.compile(r"([0-9a-f]{16})\.([0-9]{1,3})")
+
+
+def events(read: Callable[[], LivePage], macro: Callable[..., str], *, last: str, soonest: float) -> Response:
+    """Answer with the parts of a page as an event, ``view`` or ``trouble``, and ``over`` if it was the last.
+
+    A page asks again for what it shows, later and later while nothing changes. Nothing here remembers what a
+    browser has seen. So the id of the event says it: a digest of the facts, and how often they were the same.
+
+    Args:
+        read: reads the page; blocking.
+        macro: makes the inner HTML of a part.
+        last: id of the last event that the browser has; empty if it has none.
+        soonest: seconds until it asks again while something changes.
+    """
+    try:
+        shown = read()
+        html = {name: macro(*part) for name, part in shown.parts.items()}
+    except FaninError as error:  # a browser gives up after an answer that is not 200
+        seen, same = _seen("trouble", last)
+        again = min(LATEST_AFTER_ERRORS, max(error.retry_after or 0, soonest * SLOWER**same))
+        told = _event("trouble", {"text": str(error), "seconds": again})
+    else:
+        seen, same = _seen(shown.facts, last)
+        again = min(LATEST, soonest * SLOWER**same)
+        told = _event("view", html) + (_event("over", {}) if shown.over else "")
+    return Response(f"retry: {again * 1000:.0f}\nid: {seen}.{same}\n\n{told}", media_type=TYPE)
+
+
+def _seen(facts: Hashable, last: str) -> tuple[str, int]:
+    """A digest of the facts, and how often in a row a browser has had them before."""
+    digest = sha256(repr(facts).encode(errors="surrogatepass")).hexdigest()[:16]
+    before = _MEMORY.fullmatch(last)
+    return digest, min(int(before[2]) + 1, _MOST_SAME) if before and before[1] == digest else 0
+
+
+def _event(name: str, data: dict[str, Any]) -> str:
+    # JSON has no line ends outside of its strings, and in them they are escaped.
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+
 def live_route(path: str, read: Callable[[Request], LivePage]) -> Route:
     """The route of the parts of a page.
 
@@ -180,14 +232,9 @@ def live_route(path: str, read: Callable[[Request], LivePage]) -> Route:
     """
 
     def live(request: Request) -> Response:
-        console = console_of(request)
-
-        def view() -> View:
-            shown = read(request)
-            html = {name: console.templates.macro(*part) for name, part in shown.parts.items()}
-            return View(html, shown.facts, shown.over)
-
-        return events(view, last=request.headers.get(ID, ""), soonest=console.options.every)
+        console, last = console_of(request), request.headers.get(ID, "")
+        macro, soonest = console.templates.macro, console.options.every
+        return events(partial(read, request), macro, last=last, soonest=soonest)
 
     return Route(f"/live{path}", live)
 

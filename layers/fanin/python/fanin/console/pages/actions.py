@@ -21,7 +21,7 @@ from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Pres
 from fanin.console.actions.batches import TYPED
 from fanin.console.actions.log import KEPT, MAX_ASKED, MAX_SAYS, LogEntry
 from fanin.console.actions.subjects import SUBJECTS, Subject
-from fanin.console.sessions import read_form
+from fanin.console.guard import read_form
 from fanin.console.state import console_of, status_of
 from fanin.entry.http.table import route_of
 from fanin.errors import INTERNAL_ERROR, FaninError, InvalidRequest
