@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from fanin import Done, Failure
-from fanin.console.pages.heading import TABS
+from fanin.console.pages.heading import Heading
 from fanin.console.rendering import error_key
 from fanin.domain.buffer import FailedWork
 from fanin.domain.directory import PutRoute, Register
@@ -62,7 +62,7 @@ class Gallery:
         """Address of each page that anybody may see, by a name."""
         billion, ended, name = (self.batches["billion"], self.batches["ended"], self.words.name)
         error = self.service.services.ledger.errors(ended).errors[0].error
-        tabs = {f"tab {name or 'first'}": f"/batches/{ended}/{name}".rstrip("/") for name in TABS}
+        tabs = {f"tab {name or 'first'}": f"/batches/{ended}/{name}".rstrip("/") for name in Heading.tabs}
         return {
             "overview": "/",
             "batches": "/batches?state=complete",

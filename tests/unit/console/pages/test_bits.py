@@ -109,7 +109,7 @@ class TestSquares:
     def test_that_were_not_read_are_hatched(self):
         square = one(cell(word=None))
 
-        assert (square.kind, square.unread, square.title) == (
+        assert (square.kind, square.cell.unread, square.title) == (
             "cell unread",
             True,
             "Items 0 to 4,095: not read",
@@ -120,7 +120,7 @@ class TestSquares:
     def test_that_were_not_read_and_are_done_all_the_same_are_filled(self):
         square = one(cell(word=None, done=4096))
 
-        assert (square.kind, square.unread, square.sign) == ("cell", False, "")
+        assert (square.kind, square.cell.unread, square.sign) == ("cell", False, "")
         assert square.done == marks(FULL)
 
     def test_grow_stronger_with_the_share_that_is_done(self):

@@ -6,7 +6,7 @@ from starlette.testclient import TestClient
 
 from fanin import Failure
 from fanin.console import Options, console
-from fanin.console.pages.heading import COUNTED, TABS, Heading
+from fanin.console.pages.heading import COUNTED, Heading
 from fanin.console.pages.progress import Row
 from fanin.domain.batch import OpenBatch
 from fanin.domain.failures import KeptMessage
@@ -14,7 +14,7 @@ from fanin.domain.marks import ItemRange
 from tests.unit.client.https.conftest import Gateway, https
 from tests.unit.console.looking import text_of
 
-PAGES = [*TABS]
+PAGES = [*Heading.tabs]
 
 
 def address(batch_id: object, tab: str) -> str:

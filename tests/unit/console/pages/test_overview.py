@@ -53,11 +53,11 @@ def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse):
     found = shown()
     # Then the stalled one is the first, and the counts are whole
     listed = len(found.attention)  # as many as one request may read
-    assert [one.said.trouble for one in found.attention] == ["stalled", *["failed"] * (listed - 1)]
+    assert [said.trouble for _, said in found.attention] == ["stalled", *["failed"] * (listed - 1)]
     assert SHOWN / 2 < listed <= SHOWN
     assert found.troubles == {"stalled": "1", "failed": str(SHOWN + 4)}
     assert [row.batch.user_key for row in found.running] == ["well"]
-    first = found.attention[0].row.batch.batch_id
+    first = found.attention[0][0].batch.batch_id
     page = browse(write=True).get("/").text
     assert page.index("payroll") < page.index("/actions/redrive") < page.index("well")
     assert f'href="/batches/{first}/why"' in page

@@ -64,6 +64,11 @@ class Cell:
         """How many items it has."""
         return self.stop - self.start
 
+    @property
+    def unread(self) -> bool:
+        """Whether nothing is known of its parts."""
+        return self.word is None and self.done_min < self.size
+
 
 @dataclass(frozen=True, slots=True)
 class PictureItem:

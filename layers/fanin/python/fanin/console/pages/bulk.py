@@ -34,15 +34,13 @@ MOST: Final = 2 * max(SIZES)
 
 
 class Affected(NamedTuple):
-    """A batch that the question is about.
+    """How much of a batch an action would affect.
 
     Attributes:
-        batch: its row.
-        items: how many of its items are affected.
+        items: how many of its items.
         exact: whether that is their number; else there may be more of a redrive, and fewer of a cancellation.
     """
 
-    batch: Batch
     items: int
     exact: bool
 
@@ -60,14 +58,18 @@ class Bulk(NamedTuple):
     bound: str
     noun: tuple[str, str]
 
+    def number(self, found: Affected) -> str:
+        """How much is affected, in words."""
+        return f"{'' if found.exact else self.bound}{counted(found.items, *self.noun)}"
+
 
 def _redriven(console: Console, row: Row) -> Affected:
     found = console.fanin.redrives.redrive(row.batch.batch_id, Redrive(dry_run=True))
-    return Affected(row.batch, found.items, found.finished)
+    return Affected(found.items, found.finished)
 
 
 def _given_up(_: Console, row: Row) -> Affected:
-    return Affected(row.batch, row.pending, row.done is not None and row.exact)
+    return Affected(row.pending, row.done is not None and row.exact)
 
 
 _BULK: Final[Mapping[ConsoleAction[Batch], Bulk]] = {
@@ -76,12 +78,11 @@ _BULK: Final[Mapping[ConsoleAction[Batch], Bulk]] = {
 }
 
 
-def _affected(console: Console, bulk: Bulk, rows: Sequence[Row]) -> list[Affected]:
+def _affected(console: Console, bulk: Bulk, rows: Sequence[Row]) -> list[tuple[Row, Affected]]:
     """What would be affected of those that can be counted, some at a time and not for too long."""
-    found: list[Affected] = []
+    found: list[tuple[Row, Affected]] = []
     for at in in_time(console.now, range(0, len(rows), CALLS)):
-        answers = console.each(partial(bulk.affects, console), rows[at : at + CALLS])
-        found += [affected for _, affected in answers]
+        found += console.each(partial(bulk.affects, console), rows[at : at + CALLS])
     return found
 
 
@@ -93,8 +94,8 @@ def _question(
     found = _affected(console, bulk, possible)
     left = len(possible) - len(found)
     if action is REDRIVE:
-        found = [one for one in found if one.items or not one.exact]
-    items = _number(bulk, sum(one.items for one in found), exact=all(one.exact for one in found))
+        found = [(row, one) for row, one in found if one.items or not one.exact]
+    items = bulk.number(Affected(sum(one.items for _, one in found), all(one.exact for _, one in found)))
     rows, meant = counted(len(listed.rows), *several), counted(len(found), *several)
     says = [f"Of the {rows} that the list shows, {len(found):,} {are(len(found))} affected: {items}."]
     says += ["The list has further pages; what is there is not among them."] if listed.cursor else []
@@ -102,14 +103,10 @@ def _question(
     return Question(
         tuple(says),
         f"{action.title} {meant}: {items}" if found else "",
-        tuple((BATCH.title(one.batch), _number(bulk, one.items, exact=one.exact)) for one in found),
+        tuple((BATCH.title(row.batch), bulk.number(one)) for row, one in found),
         FINAL if action.danger else "",
-        address={**query.address(cursor=query.cursor), "id": tuple(one.batch.batch_id for one in found)},
+        address={**query.address(cursor=query.cursor), "id": tuple(row.batch.batch_id for row, _ in found)},
     )
-
-
-def _number(bulk: Bulk, items: int, *, exact: bool) -> str:
-    return f"{'' if exact else bulk.bound}{counted(items, *bulk.noun)}"
 
 
 def _shown(request: Request, action: ConsoleAction[Any]) -> dict[str, Any]:

@@ -22,13 +22,6 @@ COUNTED: Final = 8_192
 """Items of a batch that are counted, which reads at most 131 words; of a larger one, bounds are read."""
 
 
-TABS: Final = (
-    *("", "picture", "failures", "missing", "results", "why"),
-    *("targets", "redrives", "children", "events", "cost"),
-)
-"""The pages of a batch: last segment of the address, and text of the link; the first is the batch itself."""
-
-
 @dataclass(frozen=True, slots=True)
 class Heading:
     """What stands above all pages of a batch.
@@ -46,7 +39,11 @@ class Heading:
     retried_by: tuple[int, ...] = ()
     retried_more: bool = False
     cost: Estimate | None = None
-    tabs: ClassVar[tuple[str, ...]] = TABS
+    tabs: ClassVar[tuple[str, ...]] = (
+        *("", "picture", "failures", "missing", "results", "why"),
+        *("targets", "redrives", "children", "events", "cost"),
+    )
+    """The pages of a batch: segment of the address, and text of the link; the first is the batch itself."""
 
     @property
     def batch(self) -> Batch:

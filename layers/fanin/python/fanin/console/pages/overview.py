@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,10 +12,9 @@ from starlette.routing import Route
 from fanin.console.pages.buffers import listing
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, LivePage, console_of, live_route
-from fanin.domain import reports
 from fanin.domain.batch import LIVE, Kind, State
 from fanin.domain.buffer import Level
-from fanin.domain.reports import Attention
+from fanin.domain.reports import Attention, Troubled
 
 LOOKED_AT: Final = 100
 """Live batches of each state among which those that are shown are found."""
@@ -27,13 +26,6 @@ PAGE: Final = 50
 """Batches that a further page of those that need attention shows at most."""
 
 
-class TroubledRow(NamedTuple):
-    """A batch that somebody should look at: how far it is, and what is said of it."""
-
-    row: Row
-    said: reports.Troubled
-
-
 @dataclass(frozen=True, slots=True)
 class Overview:
     """What the page shows.
@@ -41,7 +33,7 @@ class Overview:
     Attributes:
         counts: state → number of batches, and whether there are more.
         troubles: what is wrong → how many batches, in all, as text.
-        attention: what somebody should look at, the most urgent first.
+        attention: what somebody should look at, the most urgent first: how far it is, and what is said of it.
         running: live batches without trouble, the newest first.
         buffers: how full the first buffers are.
         unreadable: names of those of them that cannot be read.
@@ -50,7 +42,7 @@ class Overview:
 
     counts: Mapping[State, tuple[int, bool]]
     troubles: Mapping[str, str]
-    attention: tuple[TroubledRow, ...]
+    attention: tuple[tuple[Row, Troubled], ...]
     running: tuple[Row, ...]
     buffers: tuple[Level, ...]
     unreadable: tuple[str, ...] = ()
@@ -90,7 +82,7 @@ def overview(console: Console, *, fresh: bool = True) -> Overview:
     pages = console.calls.map(partial(console.fanin.ledger.list, limit=LOOKED_AT), LIVE)
     attention = console.fanin.diagnostics.attention(limit=SHOWN)
     troubled = _troubled(console, attention)
-    bad = {one.said.batch.batch_id for one in troubled}
+    bad = {one.batch.batch_id for one in attention.batches}
     # A buffer's batch never ends, and what is in it is shown with the buffer.
     others = (
         batch
@@ -104,9 +96,9 @@ def overview(console: Console, *, fresh: bool = True) -> Overview:
     return Overview(counts, _in_all(attention), troubled, running, levels, unreadable, attention.cursor)
 
 
-def _troubled(console: Console, attention: Attention) -> tuple[TroubledRow, ...]:
+def _troubled(console: Console, attention: Attention) -> tuple[tuple[Row, Troubled], ...]:
     rows = rows_of(console, [one.batch for one in attention.batches])
-    return tuple(map(TroubledRow, rows, attention.batches))
+    return tuple(zip(rows, attention.batches, strict=True))
 
 
 def _in_all(attention: Attention) -> Mapping[str, str]:
@@ -125,7 +117,7 @@ def troubles(request: Request) -> Response:
 def first(request: Request, *, watched: bool = False) -> LivePage:
     """Read the first page."""
     shown = overview(console_of(request), fresh=not watched)
-    rows = (*(one.row for one in shown.attention), *shown.running)
+    rows = (*(row for row, _ in shown.attention), *shown.running)
     facts = (
         tuple(shown.counts.values()),
         tuple(shown.troubles.items()),

@@ -92,11 +92,6 @@ class Square:
     cell: Cell | None = None
     item: PictureItem | None = None
 
-    @property
-    def unread(self) -> bool:
-        """Whether nothing is known of the part."""
-        return self.cell is not None and _unread(self.cell)
-
 
 _HALF: Final = Square("cell", ground=_SQUARE, shade="0.2", done="M0 0H8V4H4V6H0")
 _SOME_FAILED: Final = Square("cell", ground=_SQUARE, shade="0.2", corner=_CORNER)
@@ -195,7 +190,7 @@ class Drawing:
         below = ": each item below them is" if self.picture.level > 1 else ""
         half = f"Filled marks are done{below}. The more is done, the stronger the colour of the square."
         found = [(_HALF, half), (_SOME_FAILED, "Items in it failed. They count as done; held ones do not.")]
-        if any(square.unread for square in self.squares):
+        if any(cell.unread for cell in self.picture.cells):
             found.append((_UNREAD, "Not read. Zoom in to see it."))
         return tuple(found)
 
@@ -234,14 +229,13 @@ def _node(level: int, index: int, size: int) -> Node:
 
 def _of_cell(picture: Picture, cell: Cell) -> Square:
     share = cell.done_min / cell.size
-    unread = _unread(cell)
     return Square(
-        "cell unread" if unread else "cell",
+        "cell unread" if cell.unread else "cell",
         _told(cell),
         marks((1 << cell.parts) - 1),
         f"{_FAINT + (_STRONG - _FAINT) * share:.2g}",
         marks(done_parts(cell)),
-        _HATCH if unread else "",
+        _HATCH if cell.unread else "",
         _CORNER if cell.failed else "",
         Node(picture.level - 1, cell.number, items(cell.start, cell.stop)),
         cell=cell,
@@ -262,14 +256,10 @@ def _share(cell: Cell) -> str:
     return {"<": "more than 0 %", ">": "more than 99.9 %"}.get(share[0], f"at least {share}")
 
 
-def _unread(cell: Cell) -> bool:
-    return cell.word is None and cell.done_min < cell.size
-
-
 def _told(cell: Cell) -> str:
     """What is known of a cell, in words."""
     where = items(cell.start, cell.stop).capitalize()
-    if _unread(cell):
+    if cell.unread:
         return f"{where}: not read"
     done = "all done" if cell.done_min == cell.size else f"{_share(cell)} done"
     if cell.failed:

@@ -1,6 +1,6 @@
 """Scatters: their list, and each with its recipients, who are missing, have failed, or have replied."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ from fanin.console.pages.excerpts import Excerpt, excerpts, shown_json
 from fanin.console.state import LivePage, console_of, id_in, live_routes
 from fanin.domain.batch import Kind, State
 from fanin.domain.limits import MAX_REPLIES
-from fanin.domain.scatter import FailedRecipient, GatheredReply, MissingRecipient, Scattered
+from fanin.domain.scatter import FailedRecipient, GatheredReply, MissingRecipient
 
 SCATTERS: Final = BatchSection(
     "scatters", Kind.SCATTER, State.CLOSED, "fanin scatter start BODY --topic TOPIC", SIZES[:2]
@@ -46,22 +46,8 @@ class Section:
     cursor: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ShownScatter:
-    """What the page shows.
-
-    Attributes:
-        scatter: how far it is.
-        sections: its recipients: who is missing, who has failed, who has replied.
-        cursors: where each section begins, by its name; None at its beginning.
-    """
-
-    scatter: Scattered
-    sections: tuple[Section, ...]
-    cursors: Mapping[str, str | None]
-
-
 def _cursors(request: Request) -> dict[str, str | None]:
+    """Where each section begins, by its name; None at its beginning."""
     return {name: request.query_params.get(name) or None for name in ("missing", "failed", "replied")}
 
 
@@ -86,16 +72,15 @@ def scatter(request: Request) -> LivePage:
         Section("failed", found.failed, [*zip(failed.recipients, reasons, strict=True)], failed.cursor),
         Section("replied", found.received, [*zip(replied.replies, payloads, strict=True)], replied.cursor),
     )
-    shown = ShownScatter(found, sections, cursors)
     return LivePage(
         "scatter.html",
         {
             "progress": ("scatters_parts.html", "progress", found),
-            "recipients": ("scatters_parts.html", "recipients", shown),
+            "recipients": ("scatters_parts.html", "recipients", found, sections, cursors),
         },
         (found.batch.state, found.received, found.failed, found.recipients, found.retries),
         found.ready,
-        {"here": "scatters", "shown": shown},
+        {"here": "scatters", "scatter": found},
     )
 
 
