@@ -14,7 +14,7 @@ from fanin import PutRoute, Register
 from fanin.console.actions import words
 from fanin.console.actions.action import PAGES, TIME_MS, EffectKind, Press, in_time, pages
 from fanin.console.actions.log import KEPT, LOGGER, Log, LogEntry
-from fanin.console.actions.subjects import BATCH, BUFFER, REGISTRATION, ROUTE, SUBJECTS, offered
+from fanin.console.actions.subjects import BATCH, BUFFER, REGISTRATION, ROUTE, SUBJECTS
 from fanin.console.actions.words import facts_of, not_done, state_of
 from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
 from fanin.domain.directory import Policy
@@ -25,7 +25,7 @@ from tests.unit.console.pressing import Person, buttons_of, text_of
 
 
 def names(batch: Batch) -> list[str]:
-    return [one.name for one in offered(BATCH, batch)]
+    return [one.name for one in BATCH.actions if not one.why_not(batch)]
 
 
 def test_buttons_of_a_batch_follow_its_state(makes):

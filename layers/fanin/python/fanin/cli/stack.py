@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shlex
 import sys
 import time
@@ -15,7 +14,7 @@ import typer
 from fanin.cli.commands import argument, flag, group, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet, Table
-from fanin.cli.session import Session, session
+from fanin.cli.session import session
 from fanin.domain.ids import parse_batch_id
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
@@ -138,6 +137,7 @@ def ui(
     with your own credentials. It is read-only unless --write is given. Ctrl-C stops it.
     """
     try:
+        from fanin.console.actions.log import log_to
         from fanin.console.serve import serve
     except ImportError as error:
         raise NotConfigured(
@@ -145,7 +145,7 @@ def ui(
         ) from error
 
     run = session(ctx)
-    _log_actions(run)
+    log_to(sys.stderr)
     try:
         serve(
             run.tracker.services,
@@ -158,20 +158,6 @@ def ui(
         )
     except KeyboardInterrupt:
         run.remark("stopped")
-
-
-def _log_actions(run: Session) -> None:
-    """Print what the buttons do, a line for each."""
-    from fanin.console.actions.log import LOGGER
-
-    class Lines(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            run.remark(record.getMessage())
-
-    log = logging.getLogger(LOGGER)
-    log.setLevel(logging.INFO)
-    log.addHandler(Lines())
-    log.propagate = False
 
 
 @app.command()

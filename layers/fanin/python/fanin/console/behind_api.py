@@ -3,7 +3,6 @@
 Nothing that matters is kept between two answers, since another process may give the next one.
 """
 
-import logging
 import sys
 from functools import cache
 from http import HTTPStatus
@@ -17,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fanin import names
 from fanin.app.services import Services
-from fanin.console.actions.log import LOGGER
+from fanin.console.actions.log import log_to
 from fanin.console.application import console
 from fanin.console.options import Options
 from fanin.domain.access import AccessGroup
@@ -49,7 +48,7 @@ def _served() -> Mangum:
         secure=True,
         every=5.0,
     )
-    _log_actions(variables.get("POWERTOOLS_LOG_LEVEL", "INFO"))
+    log_to(sys.stdout, variables.get("POWERTOOLS_LOG_LEVEL", "INFO"))
     pages = console(Services(wiring.connect(settings)), options)
     return Mangum(_known(pages, settings.jwt_scope_prefix), lifespan="off")
 
@@ -75,12 +74,3 @@ def _known(app: ASGIApp, scope_prefix: str) -> ASGI:
         await app(scope, receive, send)
 
     return answer
-
-
-def _log_actions(level: str) -> None:
-    """Write what the buttons do to the function's log, a line of JSON each, at the level of all functions."""
-    log = logging.getLogger(LOGGER)
-    log.setLevel(level)
-    log.propagate = False
-    if not log.handlers:
-        log.addHandler(logging.StreamHandler(sys.stdout))

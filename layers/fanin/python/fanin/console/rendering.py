@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from fanin.console.actions.action import ConsoleAction
-from fanin.console.actions.subjects import SUBJECTS, offered
+from fanin.console.actions.subjects import SUBJECTS
 from fanin.console.options import Options
 from fanin.domain.directory import Registration
 from fanin.domain.limits import TURNING
@@ -104,7 +104,8 @@ class Templates:
         """The actions that are possible for a subject of a kind; none in a console that is read-only."""
         if not self._options.write:
             return ()
-        return next(offered(subject, found) for subject in SUBJECTS if subject.kind == kind)
+        subject = next(one for one in SUBJECTS if one.kind == kind)
+        return tuple(one for one in subject.actions if not one.why_not(found))
 
     def _asset(self, name: str) -> str:
         """The address of a static file; it changes with its content, so browsers may keep the file."""

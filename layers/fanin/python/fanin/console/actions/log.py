@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TextIO
 
 from fanin.console.actions.action import EffectKind, Segments
 from fanin.wire.actions import MESSAGE, Action, log_fields
@@ -46,6 +46,14 @@ class LogEntry:
     result: EffectKind
     says: str
     asked: Mapping[str, str] = field(default_factory=dict)
+
+
+def log_to(stream: TextIO, level: str = "INFO") -> None:
+    """Write what the buttons do to a stream, a line of JSON each."""
+    log = logging.getLogger(LOGGER)
+    log.setLevel(level)
+    log.propagate = False
+    log.handlers = [logging.StreamHandler(stream)]
 
 
 class Log:

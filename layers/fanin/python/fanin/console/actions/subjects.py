@@ -128,11 +128,6 @@ class Subject(Generic[T]):
         return (self.place, *(keys[name] for name in self.keys))
 
 
-def offered(subject: Subject[T], found: T) -> tuple[ConsoleAction[T], ...]:
-    """The actions that are possible for one, in the order of their buttons."""
-    return tuple(one for one in subject.actions if not one.why_not(found))
-
-
 BATCH: Final = Subject(
     "batch",
     "batches",
