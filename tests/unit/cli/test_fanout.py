@@ -22,7 +22,6 @@ from fanin.adapters.backoff import Backoff
 from fanin.cli import fanout
 from fanin.cli.exits import ExitCode
 from fanin.cli.main import app
-from fanin.cli.rows import RowFormat
 from fanin.cli.session import Session
 from fanin.client.producing import resuming
 from fanin.client.producing.batch import TrackedBatch
@@ -403,7 +402,7 @@ class TestFanout:
     @pytest.mark.parametrize("encoding", ["hex", "rot13", "no-such", "\ud800"])
     def test_what_is_no_encoding_of_text_is_refused(self, encoding):
         with pytest.raises(typer.BadParameter, match="is not an encoding"):
-            fanout.reading("rows.csv", None, None, encoding, lambda: RowFormat.CSV)
+            fanout.reading("rows.csv", io.BufferedReader(io.BytesIO()), None, None, encoding)
 
     def test_skip_needs_a_key(self, run, queue, csv_file):
         result = run("fanout", csv_file, "--queue", queue, "--skip", 3)

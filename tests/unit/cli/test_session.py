@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from fanin import Tracker
-from fanin.cli.session import Session, lines_of_stdin
+from fanin.cli.session import Session, with_stdin
 from fanin.errors import BatchNotFound, Throttled
 
 
@@ -103,7 +103,7 @@ class TestExplain:
 
 def test_lines_of_stdin_have_no_ends_and_empty_ones_are_skipped(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("a\r\n\n  b \n \nc\td"))
-    assert list(lines_of_stdin()) == ["a", "b", "c\td"]
+    assert list(with_stdin(["x", "-"])) == ["x", "a", "b", "c\td"]
 
 
 def test_a_terminal_wraps_at_its_width(monkeypatch):

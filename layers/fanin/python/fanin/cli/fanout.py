@@ -6,11 +6,11 @@ import io
 import sys
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import typer
 
@@ -99,7 +99,6 @@ def fanout(
     after a crash. Each row keeps its item, and rows that are done are not sent again.
     """
     from fanin.client.producing.resuming import Stop
-    from fanin.client.sqs import REQUEST_BYTES
 
     run = session(ctx)
     if skip and key is None:
@@ -110,10 +109,9 @@ def fanout(
     named = key or f"fanout-{uuid.uuid4().hex}"
     with ExitStack() as opened:
         raw = opened.enter_context(_opened(file))
-        how = reading(file.name, kind, delimiter, encoding, lambda: _guess(run, raw))
-        content = unpacked(raw, file.name)
+        how = reading(file.name, raw, kind, delimiter, encoding)
         meter = SendMeter(raw, whole=how.kind is not RowFormat.PARQUET)
-        rows = meter.counted(bodies(content, how, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE))
+        rows = meter.counted(_bodies(file.name, raw, how, malformed))
         sent = opened.enter_context(all_sent(run))
         batch = opened.enter_context(
             run.tracker.batch(
@@ -196,8 +194,13 @@ def resend(
     missing = list(run.tracker.iter_missing(batch))
     short: list[int] = []
 
+    def rows() -> Iterator[str]:
+        with _opened(file) as raw:
+            how = reading(file.name, raw, kind, delimiter, encoding)
+            yield from _bodies(file.name, raw, how, MalformedRow())
+
     def lost() -> Iterator[tuple[str, Message]]:
-        return _lost(missing, _bodies(run, file, kind, delimiter, encoding), short)
+        return _lost(missing, rows(), short)
 
     target = batch
     if row.state.terminal and missing:
@@ -221,16 +224,11 @@ def resend(
         raise typer.Exit(ExitCode.WRONG)
 
 
-def _bodies(
-    run: Session, file: Path, kind: RowFormat | None, delimiter: str | None, encoding: str
-) -> Iterator[str]:
-    """The rows of a file, as they become messages."""
+def _bodies(name: str, file: BinaryIO, how: RowReading, malformed: MalformedRow) -> Iterator[str]:
+    """The rows of an open file, as they become messages."""
     from fanin.client.sqs import REQUEST_BYTES
 
-    with _opened(file) as raw:
-        how = reading(file.name, kind, delimiter, encoding, lambda: _guess(run, raw))
-        content = unpacked(raw, file.name)
-        yield from bodies(content, how, MalformedRow(), most_bytes=REQUEST_BYTES - _ENVELOPE)
+    return bodies(unpacked(file, name), how, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE)
 
 
 def _lost(
@@ -321,14 +319,8 @@ def _opened(file: Path) -> AbstractContextManager[io.BufferedReader]:
         raise typer.BadParameter(f"{file}: {error.strerror}") from None
 
 
-def _guess(run: Session, stdin: io.BufferedReader) -> RowFormat:
-    found = guessed(stdin)
-    run.remark(f"stdin is read as {found}; pass --format if it is something else")
-    return found
-
-
 def reading(
-    name: str, kind: RowFormat | None, delimiter: str | None, encoding: str, guess: Callable[[], RowFormat]
+    name: str, file: io.BufferedReader, kind: RowFormat | None, delimiter: str | None, encoding: str
 ) -> RowReading:
     """How a file is read, from its name and the options; how stdin is read, also from its beginning.
 
@@ -346,15 +338,16 @@ def reading(
         raise typer.BadParameter(
             f"{encoding!r} is not an encoding; pass a name like utf-8, latin-1 or cp1252"
         ) from None
-    if kind is not None:
-        found = kind
-    elif name == "-":
-        found = RowFormat.CSV if delimiter else guess()
-    else:
-        found = format_of(name)
-    if delimiter is not None and found not in (RowFormat.CSV, RowFormat.TSV):
-        raise typer.BadParameter(f"--delimiter goes with CSV, not with {found}")
-    return RowReading(found, delimiter, encoding)
+    if kind is None and name != "-":
+        kind = format_of(name)
+    elif kind is None and delimiter:
+        kind = RowFormat.CSV
+    elif kind is None:
+        kind = guessed(file)
+        typer.echo(f"stdin is read as {kind}; pass --format if it is something else", err=True)
+    if delimiter is not None and kind not in (RowFormat.CSV, RowFormat.TSV):
+        raise typer.BadParameter(f"--delimiter goes with CSV, not with {kind}")
+    return RowReading(kind, delimiter, encoding)
 
 
 def _failed(run: Session, batch: TrackedBatch, sent: int, key: str | None) -> None:

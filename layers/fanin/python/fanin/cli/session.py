@@ -170,14 +170,10 @@ def session(ctx: typer.Context) -> Session:
     return found
 
 
-def lines_of_stdin() -> Iterator[str]:
-    """The lines of stdin without line ends and surrounding spaces; empty lines are skipped."""
-    return (stripped for line in sys.stdin if (stripped := line.strip("\r\n ")))
-
-
 def with_stdin(words: Iterable[str]) -> Iterator[str]:
-    """Words of the command line, with the lines of stdin in place of ``-``."""
-    return (text for word in words for text in (lines_of_stdin() if word == "-" else (word,)))
+    """Words of the command line; in place of ``-`` the lines of stdin, stripped and without empty ones."""
+    for word in words:
+        yield from filter(None, (line.strip("\r\n ") for line in sys.stdin)) if word == "-" else (word,)
 
 
 def _folded(text: str, width: int) -> str:
