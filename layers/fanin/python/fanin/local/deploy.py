@@ -44,24 +44,23 @@ def fingerprint(assembly: Path) -> str:
     return digest.hexdigest()
 
 
-def deploy(assembly: Path, endpoint_url: str, stack: str | None = None) -> dict[str, str]:
-    """Create or update the stacks of an assembly, and wait for them.
+def deploy(assembly: Path, endpoint_url: str) -> dict[str, str]:
+    """Create or update the stacks of an assembly, in the order of their dependencies, and wait for them.
 
     Args:
         assembly: folder that ``python app.py`` wrote.
         endpoint_url: URL of the emulator.
-        stack: name of the stack to deploy; None deploys all, in the order of their dependencies.
 
     Returns:
         The outputs of all deployed stacks, by name.
 
     Raises:
-        LocalStackFailed: the assembly lacks the stack, or a resource failed; the message says which and why.
+        LocalStackFailed: the assembly has no stack, or a resource failed; the message says which and why.
     """
     manifest = json.loads((assembly / "manifest.json").read_text())
-    stacks = [name for name in _in_order(manifest["artifacts"]) if stack in (None, name)]
+    stacks = list(_in_order(manifest["artifacts"]))
     if not stacks:
-        raise LocalStackFailed(f"the assembly {assembly} has no stack{f' named {stack}' if stack else ''}")
+        raise LocalStackFailed(f"the assembly {assembly} has no stack")
     ssm: SSMClient = client("ssm", endpoint_url)
     ssm.put_parameter(Name=BOOTSTRAP_PARAMETER, Value=BOOTSTRAP_VERSION, Type="String", Overwrite=True)
     outputs: dict[str, str] = {}

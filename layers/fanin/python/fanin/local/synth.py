@@ -26,8 +26,8 @@ def synthesize(
     assembly: Path,
     *,
     inputs: Sequence[Path],
-    context: Mapping[str, object] | None = None,
-    report: Callable[[str], None] | None = None,
+    context: Mapping[str, object],
+    report: Callable[[str], None] = lambda _: None,
 ) -> bool:
     """Run a Python CDK app, unless the assembly was made from these very inputs.
 
@@ -44,7 +44,6 @@ def synthesize(
     Raises:
         LocalStackFailed: the app failed; the message ends with the last lines of its output.
     """
-    context = context or {}
     digest = _digest(inputs, context)
     with locks.exclusive(assembly.with_name(f"{assembly.name}.lock")):
         stamp = assembly / STAMP
@@ -54,8 +53,7 @@ def synthesize(
             # A run that broke off may have left half of an asset, which the CDK would take for the whole.
             shutil.rmtree(assembly, ignore_errors=True)
         stamp.unlink(missing_ok=True)
-        if report is not None:
-            report(f"synthesizing {app.parent.name}/{app.name}")
+        report(f"synthesizing {app.parent.name}/{app.name}")
         _run(app, assembly, context)
         stamp.write_text(digest)
         return True
