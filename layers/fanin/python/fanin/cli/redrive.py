@@ -47,9 +47,8 @@ def redrive(
     except KeyboardInterrupt:
         run.remark("the service goes on; the same command with the same options shows how far it is")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
-    before = (
-        sorted({one.batch_id for one in run.tracker.redrives(batch) if one.batch_id}) if found.already else []
-    )
+    redrives = run.tracker.redrives(batch) if found.already else ()
+    before = sorted({one.batch_id for one in redrives if one.batch_id not in (None, found.batch_id)})
     run.answer(REDRIVING.encode(found), _facts(found, before, dry_run=dry_run))
     if dry_run and not found.finished:
         run.remark("it has counted for as long as a dry run may; there are more failures")
@@ -87,11 +86,12 @@ def _progress(run: Session) -> Callable[[Redriving], None]:
 
 def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> FactSheet:
     sent = "to send" if dry_run else "sent"
+    see = f", see batch {', '.join(map(str, before))}" if before else ""
     rows: list[tuple[str, object]] = [
         ("batch", None if found.batch_id is None else str(found.batch_id)),
         ("state", found.state),
         (sent, f"{found.items:,}"),
-        ("redriven before", f"{found.already:,}{_where(before, found)}"),
+        ("redriven before", f"{found.already:,}{see}"),
     ]
     if found.not_kept:
         named = ", ".join(map(str, found.not_kept_items))
@@ -99,11 +99,6 @@ def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> FactShe
         rows.append(("without message", f"{found.not_kept:,}: items {named}{more}"))
     rows += [("not sent", f"{count:,}: {why}") for why, count in found.refused.items()]
     return FactSheet(rows)
-
-
-def _where(before: Sequence[int], found: Redriving) -> str:
-    others = [batch for batch in before if batch != found.batch_id]
-    return f", see batch {', '.join(map(str, others))}" if others else ""
 
 
 @app.command()
