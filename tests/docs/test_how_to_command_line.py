@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fanin import names
-from fanin.cli.exits import MEANINGS
+from fanin.cli.exits import ExitCode
 from fanin.cli.sending import again, stopped
 from fanin.cli.session import Session
 from fanin.testing import InMemoryService
@@ -66,7 +66,7 @@ def test_its_examples_run_one_after_the_other(program, tmp_path):
 
 def test_it_has_every_exit_code():
     told = re.findall(r"^\| (\d+) \| ", text(PAGE), re.MULTILINE)
-    assert told == [str(code.value) for code in MEANINGS]
+    assert told == [str(code.value) for code in ExitCode]
 
 
 def test_a_stopped_fan_out_says_what_the_page_shows(capsys):

@@ -12,7 +12,7 @@ from docs.site import event_details
 from docs.site.event_details import STORIES, Story
 from docs.site.generated import FOLDER, PAGES
 from fanin import names
-from fanin.cli.exits import MEANINGS
+from fanin.cli.exits import ExitCode
 from fanin.domain import ids, limits
 from fanin.domain.batch import MAX_MILESTONES, WHOLE
 from fanin.domain.marks import WEIGHT
@@ -57,9 +57,9 @@ def test_a_story_without_its_event_is_an_error():
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
 
 
-@pytest.mark.parametrize("code", MEANINGS)
+@pytest.mark.parametrize("code", ExitCode)
 def test_exit_codes_are_documented(code):
-    assert re.search(rf"^ *{code.value}  {re.escape(MEANINGS[code])}$", PAGE, re.MULTILINE)
+    assert re.search(rf"^ *{code.value}  {re.escape(code.meaning)}$", PAGE, re.MULTILINE)
 
 
 def test_usage_is_what_is_typed():

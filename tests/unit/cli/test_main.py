@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from fanin.cli.exits import MEANINGS, ExitCode
+from fanin.cli.exits import ExitCode
 from fanin.cli.main import app, options_first
 
 
@@ -89,7 +89,7 @@ def test_no_command_shows_the_help_and_the_exit_codes(run):
     assert result.exit_code == ExitCode.USAGE
     shown = result.stdout + result.stderr
     assert "Usage: fanin" in shown
-    assert all(meaning in " ".join(shown.split()) for meaning in MEANINGS.values())
+    assert all(code.meaning in " ".join(shown.split()) for code in ExitCode)
 
 
 LISTS = [("list",), ("missing", "1"), ("failures", "1"), ("frame", "status", "1"), ("route", "list")]

@@ -1,36 +1,33 @@
 """The exit codes of the command line; scripts may rely on them."""
 
 from enum import IntEnum
-from typing import Final
+from typing import Final, Self
 
-from fanin.errors import STATUS, ChannelRefused, FaninError, JobRunNotFound, NotConfigured, OutcomeUnknown
+from fanin.errors import ChannelRefused, FaninError, JobRunNotFound, NotConfigured, OutcomeUnknown
 
 
 class ExitCode(IntEnum):
-    OK = 0
-    WRONG = 1
-    USAGE = 2
-    NOT_FOUND = 3
-    REFUSED = 4
-    UNAVAILABLE = 5
-    DENIED = 6
-    INTERRUPTED = 130
-    BROKEN_PIPE = 141
+    """An exit code, and its ``meaning`` in the help."""
+
+    meaning: str
+
+    OK = 0, "success; with watch or --wait, the batch is complete"
+    WRONG = 1, "the batch ended in another state than complete, or something failed"
+    USAGE = 2, "the request is invalid: the command line, or what it names"
+    NOT_FOUND = 3, "not found, or removed since"
+    REFUSED = 4, "the service refused the request: closed, at its limit, or already used"
+    UNAVAILABLE = 5, "the service does not answer, or is throttling"
+    DENIED = 6, "access denied, or a setting is missing"
+    INTERRUPTED = 130, "interrupted by Ctrl-C"
+    BROKEN_PIPE = 141, "whoever read the output has closed the pipe, as head does"
+
+    def __new__(cls, code: int, meaning: str) -> Self:
+        made = int.__new__(cls, code)
+        made._value_, made.meaning = code, meaning
+        return made
 
 
-MEANINGS: Final = {
-    ExitCode.OK: "success; with watch or --wait, the batch is complete",
-    ExitCode.WRONG: "the batch ended in another state than complete, or something failed",
-    ExitCode.USAGE: "the request is invalid: the command line, or what it names",
-    ExitCode.NOT_FOUND: "not found, or removed since",
-    ExitCode.REFUSED: "the service refused the request: closed, at its limit, or already used",
-    ExitCode.UNAVAILABLE: "the service does not answer, or is throttling",
-    ExitCode.DENIED: "access denied, or a setting is missing",
-    ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
-    ExitCode.BROKEN_PIPE: "whoever read the output has closed the pipe, as head does",
-}
-
-_BY_STATUS: Final = {
+_BY_STATUS: Final[dict[int | None, ExitCode]] = {
     400: ExitCode.USAGE,  # whether the command line noticed it, or the service
     403: ExitCode.DENIED,
     404: ExitCode.NOT_FOUND,
@@ -52,7 +49,4 @@ _OTHERS: Final[dict[type[FaninError], ExitCode]] = {
 
 def code_of(error: FaninError) -> ExitCode:
     """The exit code for an error, which its HTTP status tells; ``WRONG`` for errors without one."""
-    for kind in type(error).__mro__:
-        if kind in _OTHERS or kind in STATUS:
-            return _OTHERS.get(kind) or _BY_STATUS[STATUS[kind]]
-    return ExitCode.WRONG
+    return _OTHERS.get(type(error)) or _BY_STATUS.get(error.status, ExitCode.WRONG)

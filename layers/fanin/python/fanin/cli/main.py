@@ -13,7 +13,7 @@ from typer import core
 
 from fanin import __version__
 from fanin.cli.commands import CommandGroup, Commands, flag, option
-from fanin.cli.exits import MEANINGS, ExitCode, code_of
+from fanin.cli.exits import ExitCode, code_of
 from fanin.cli.session import session
 from fanin.errors import FaninError, InvalidRequest
 
@@ -110,9 +110,7 @@ def options_first(args: list[str]) -> list[str]:
 
 _STDERR: Final = 2
 
-_EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
-    f"{code.value:>5}  {meaning}" for code, meaning in MEANINGS.items()
-)
+_EPILOG: Final = "\b\nExit codes:\n" + "\n".join(f"{code.value:>5}  {code.meaning}" for code in ExitCode)
 
 app = typer.Typer(
     name="fanin",
