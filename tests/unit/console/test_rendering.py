@@ -9,8 +9,7 @@ import typer.main
 from fanin.cli.main import app
 from fanin.console.options import Options
 from fanin.console.pages.batches import BATCHES
-from fanin.console.pages.frames import FRAMES
-from fanin.console.pages.scatters import SCATTERS
+from fanin.console.pages.patterns import FRAMES, SCATTERS
 from fanin.console.rendering import HERE, Templates, compact, day, number, percent, when
 from fanin.domain.batch import State
 from fanin.domain.diagnosis import Severity

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from fanin.console.options import Options
-from fanin.console.pages.buffers import SHOWN
+from fanin.console.pages.patterns import BUFFERS
 from fanin.console.rendering import Templates
 from fanin.domain.buffer import Buffer, BufferPage, FailedWork, Level
 from tests.unit.console.calls import Calls
@@ -127,7 +127,7 @@ def test_a_buffer_whose_batch_is_gone_is_shown(service, browse):
 
 def test_every_buffer_is_on_one_page_when_paging_through(service, browse):
     # Given more buffers than two pages have
-    names = [f"b{number:02}" for number in range(2 * SHOWN + 3)]
+    names = [f"b{number:02}" for number in range(2 * BUFFERS + 3)]
     for name in names:
         filled(service, name)
     pages = pages_from(browse(), "/buffers")
@@ -136,11 +136,11 @@ def test_every_buffer_is_on_one_page_when_paging_through(service, browse):
 
 
 def test_a_page_lists_once_and_asks_each_buffer_once(service, browse):
-    for number in range(SHOWN + 5):
+    for number in range(BUFFERS + 5):
         filled(service, f"b{number:02}")
     calls = Calls(service)
     browse().get("/buffers")
-    assert calls == {"buffers.list": 1, "buffers.status": SHOWN}
+    assert calls == {"buffers.list": 1, "buffers.status": BUFFERS}
 
 
 def test_buffers_that_cannot_be_read_are_named_and_hide_no_other(service, browse):

@@ -1,8 +1,10 @@
+"""Frames: their list, and one of them with its missing envelopes."""
+
 import re
 from datetime import timedelta
 
 from fanin import Failure, OpenFrame
-from fanin.console.pages.frames import FRAMES, SHOWN
+from fanin.console.pages.patterns import FRAMES, RANGES
 from fanin.domain.frames import Ticket
 from tests.unit.console.calls import Calls
 from tests.unit.console.looking import live_of, pages_from, words
@@ -69,12 +71,12 @@ def test_failed_envelopes_are_linked(service, browse):
 
 def test_every_missing_range_is_on_one_page_when_paging_through(service, browse):
     # Given a frame with more ranges than two pages have
-    frame_id = opened(service, 5 * SHOWN)
-    handle(service, frame_id, *range(1, 5 * SHOWN, 2))
+    frame_id = opened(service, 5 * RANGES)
+    handle(service, frame_id, *range(1, 5 * RANGES, 2))
     *_, last = pages = list(pages_from(browse(), f"/frames/{frame_id}"))
     seen = [start for page in pages for start in re.findall(r'<tr><td class="figure">(\d+)<', page)]
     # Then each was shown once, and the last page leads back to the first
-    assert [int(start) for start in seen] == list(range(0, 5 * SHOWN, 2))
+    assert [int(start) for start in seen] == list(range(0, 5 * RANGES, 2))
     assert f'href="/frames/{frame_id}">First page' in last
 
 

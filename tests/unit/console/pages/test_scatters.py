@@ -1,3 +1,5 @@
+"""Scatters: their list, and each with its recipients."""
+
 import re
 from collections import Counter
 from dataclasses import replace
@@ -7,7 +9,7 @@ from html import unescape
 import pytest
 
 from fanin import Failure
-from fanin.console.pages.scatters import PAYLOAD, SCATTERS, SHOWN
+from fanin.console.pages.patterns import PAYLOAD, RECIPIENTS, SCATTERS
 from fanin.domain.batch import State
 from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.scatter import Gathered, Recipient, Reply, Scatter, Scattered
@@ -123,8 +125,8 @@ def test_a_scatter_whose_recipients_are_being_listed_says_so(service, queue, bro
 
 def test_each_section_has_pages_of_its_own(service, queue, browse):
     # Given more missing and more replied than a page shows
-    batch_id, items = scattered(service, queue, 4 * SHOWN + 6)
-    service.services.scatters.reply([Reply(item, "ok") for item in items[: 2 * SHOWN + 3]])
+    batch_id, items = scattered(service, queue, 4 * RECIPIENTS + 6)
+    service.services.scatters.reply([Reply(item, "ok") for item in items[: 2 * RECIPIENTS + 3]])
     browser, seen = browse(), Counter[str]()
     # When one follows the links of the missing, from the second page of the replied
     replied = link(browser.get(f"/scatters/{batch_id}").text, "More replied")
@@ -133,11 +135,11 @@ def test_each_section_has_pages_of_its_own(service, queue, browse):
         page = browser.get(address).text
         missing = page.split('<tr class="group">')[1]
         seen.update(re.findall(r"car \d+", missing))
-        assert f"car {SHOWN}<" in page.split('<tr class="group">')[3]
+        assert f"car {RECIPIENTS}<" in page.split('<tr class="group">')[3]
         address = link(page, "More missing")
     # Then each was shown once, and the replied stayed where they were
     assert set(seen.values()) == {1}
-    assert len(seen) == 2 * SHOWN + 3
+    assert len(seen) == 2 * RECIPIENTS + 3
     assert link(page, "First missing").startswith(f"/scatters/{batch_id}?replied=")
 
 
@@ -148,17 +150,17 @@ def link(page: str, text: str) -> str:
 
 def test_a_page_makes_four_calls_and_is_small_whatever_recipients_write(service, queue, browse):
     # Given recipients with names, reasons and replies as long as they may be, of what HTML writes longest
-    to = [Recipient("'" * 256, queue) for _ in range(3 * SHOWN)]
+    to = [Recipient("'" * 256, queue) for _ in range(3 * RECIPIENTS)]
     batch_id, items = scattered(service, queue, recipients=to, user_key="'" * 256)
-    for item in items[:SHOWN]:
+    for item in items[:RECIPIENTS]:
         service.services.scatters.reply([Reply(item, ["'" * 40_000])])
-    service.tracker.fail([Failure(item, "'" * 1_024) for item in items[SHOWN : 2 * SHOWN]])
+    service.tracker.fail([Failure(item, "'" * 1_024) for item in items[RECIPIENTS : 2 * RECIPIENTS]])
     # When all of them are on one page
     calls = Calls(service)
     page = browse().get(f"/scatters/{batch_id}")
     # Then it is small, and was made by four calls
     assert len(page.content) < 100_000
-    assert page.text.count("<summary>JSON of 40,004 characters") == SHOWN
+    assert page.text.count("<summary>JSON of 40,004 characters") == RECIPIENTS
     assert calls == {
         "scatters.status": 1,
         "scatters.missing_recipients": 1,

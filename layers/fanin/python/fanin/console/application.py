@@ -22,15 +22,13 @@ from fanin.console.pages import (
     actions,
     batch,
     batches,
-    buffers,
     bulk,
     directory,
     events,
     failures,
-    frames,
     overview,
+    patterns,
     picture,
-    scatters,
     tabs,
 )
 from fanin.console.rendering import HERE
@@ -38,7 +36,7 @@ from fanin.console.state import Console, console_of, status_of
 from fanin.errors import FaninError
 
 _PAGES: Final = (
-    *(overview, batches, bulk, actions, scatters, frames, buffers, directory),
+    *(overview, batches, bulk, actions, patterns, directory),
     *(batch, failures, tabs, events, picture),
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(chain.from_iterable(page.ROUTES for page in _PAGES))

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.pages.buffers import listing
+from fanin.console.pages.patterns import buffer_levels
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, LivePage, console_of, live_route
 from fanin.domain.batch import LIVE, Kind, State
@@ -91,7 +91,7 @@ def overview(console: Console, *, fresh: bool = True) -> Overview:
         if batch.kind is not Kind.BUFFER and batch.batch_id not in bad and batch.attention is None
     )
     newest = sorted(others, key=lambda batch: -batch.created_at)[:SHOWN]
-    levels, unreadable, _ = listing(console, limit=SHOWN)
+    levels, unreadable, _ = buffer_levels(console, limit=SHOWN)
     running = tuple(rows_of(console, newest))
     return Overview(counts, _in_all(attention), troubled, running, levels, unreadable, attention.cursor)
 
