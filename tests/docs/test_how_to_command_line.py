@@ -10,7 +10,7 @@ import pytest
 
 from fanin import names
 from fanin.cli.exits import ExitCode
-from fanin.cli.sending import again, stopped
+from fanin.cli.sending import stopped
 from fanin.cli.session import Session
 from fanin.testing import InMemoryService
 from tests.docs.pages import blocks, text
@@ -71,7 +71,7 @@ def test_it_has_every_exit_code():
 
 def test_a_stopped_fan_out_says_what_the_page_shows(capsys):
     (shown,) = blocks(PAGE, "text")
-    words = ["fanout", "rows.csv", "--queue", "https://sqs.eu-west-1.amazonaws.com/123456789012/work"]
+    words = ("fanout", "rows.csv", "--queue", "https://sqs.eu-west-1.amazonaws.com/123456789012/work")
     how = "Nothing is sent twice if you go on with the same input"
-    stopped(Session(), 245218792084582, 41_230, how, again(words, skip=41_230, key="fanout-0c4e"))
+    stopped(Session(words=words), 245218792084582, 41_230, how, skip=41_230, key="fanout-0c4e")
     assert capsys.readouterr().err == shown

@@ -37,7 +37,8 @@ def test_the_command_line_is_the_same_with_some_other_values(words, options, com
 
 
 def test_a_stopped_run_says_what_to_do(capsys):
-    end = stopped(Session(local=True), 7, 1_200, "Nothing is sent twice", "fanin fanout f --skip 1200")
+    run = Session(local=True, words=("fanout", "f"))
+    end = stopped(run, 7, 1_200, "Nothing is sent twice", skip=1_200)
     assert end.exit_code == ExitCode.INTERRUPTED
     said = capsys.readouterr()
     assert said.out == ""

@@ -19,7 +19,7 @@ from fanin.cli.commands import argument, flag, option
 from fanin.cli.exits import ExitCode
 from fanin.cli.parsing import Pair
 from fanin.cli.rows import MalformedRow, RowFormat, RowReading, bodies, format_of, guessed, unpacked
-from fanin.cli.sending import SendMeter, again, all_sent, asking, stopped
+from fanin.cli.sending import SendMeter, all_sent, asking, stopped
 from fanin.cli.session import Session, session
 from fanin.cli.times import now_ms
 from fanin.cli.watching import complete, follow_all, may_have_failed
@@ -144,16 +144,14 @@ def fanout(
             except KeyboardInterrupt:
                 text = "Messages that were under way, or whose items are not done by then, may be sent again"
                 text += ", and count once. To go on"
-                rest = again(run.words, skip=skip or None, **same)
-                raise stopped(run, batch.id, meter.sent, text, rest) from None
+                raise stopped(run, batch.id, meter.sent, text, skip=skip or None, **same) from None
             except Exception:
                 _failed(run, batch, meter.sent, key)
                 raise
             if stop.asked:
                 text = "Nothing is sent twice if you go on with the same input"
                 _tell(run, malformed, unsent)
-                rest = again(run.words, skip=stop.position, **same)
-                raise stopped(run, batch.id, meter.sent, text, rest)
+                raise stopped(run, batch.id, meter.sent, text, skip=stop.position, **same)
             sent.append(batch.id)
     row = _followed(run, batch.id) if wait else batch.row
     _answer(run, row, sent=meter.sent, malformed=malformed, unsent=unsent)

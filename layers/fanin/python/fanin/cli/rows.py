@@ -35,12 +35,9 @@ class RowFormat(StrEnum):
 
 
 _SUFFIXES: Final = {
-    ".csv": RowFormat.CSV,
-    ".tsv": RowFormat.TSV,
+    **{f".{kind}": kind for kind in RowFormat},
     ".tab": RowFormat.TSV,
-    ".jsonl": RowFormat.JSONL,
     ".ndjson": RowFormat.JSONL,
-    ".parquet": RowFormat.PARQUET,
 }
 
 _CSV_ERRORS: Final = {"unexpected end of data": "a quoted field in it does not end"}

@@ -96,14 +96,8 @@ class SendMeter:
     def drawn(self, run: Session) -> Iterator[Callable[[int], None]]:
         """Show it, in a terminal in one line that changes, else a line every five seconds."""
         if run.draws:
-            from rich.progress import Progress, SpinnerColumn, TextColumn
-
-            shown = Progress(
-                SpinnerColumn(), TextColumn("{task.description}"), console=run.stderr, transient=True
-            )
-            with shown:
-                task = shown.add_task(self.describe(), total=None)
-                yield lambda taken: shown.update(task, description=self._took(taken))
+            with run.stderr.status(self.describe()) as shown:
+                yield lambda taken: shown.update(self._took(taken))
             return
         last = self._started
 
@@ -163,10 +157,10 @@ def all_sent(run: Session) -> Iterator[list[int]]:
         raise
 
 
-def stopped(run: Session, batch_id: int, sent: int, how: str, command: str) -> typer.Exit:
-    """Say what was sent and how to go on; returns the exit."""
+def stopped(run: Session, batch_id: int, sent: int, how: str, **options: object) -> typer.Exit:
+    """Say what was sent, and how to go on: the same command with some options set anew; returns the exit."""
     run.remark(f"stopped after {sent:,} messages of this run; batch {batch_id} is open. {how}:")
-    run.remark(f"  {command}")
+    run.remark(f"  {again(run.words, **options)}")
     run.remark(f"To give it up instead: {run.command('cancel', str(batch_id))}")
     sys.stderr.flush()
     return typer.Exit(ExitCode.INTERRUPTED)
