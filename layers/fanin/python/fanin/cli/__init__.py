@@ -4,8 +4,6 @@ import sys
 
 from fanin.cli.exits import ExitCode
 
-_EXTRA = ("typer", "rich")
-
 
 def run() -> None:
     """Run the command line; without the extra ``cli``, say in one line how to install it."""
@@ -14,7 +12,7 @@ def run() -> None:
 
         main()
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA:
+        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
         sys.stderr.write(f"fanin: the command line needs {error.name}: pip install 'fanin[cli]'\n")
         raise SystemExit(ExitCode.DENIED) from None

@@ -110,12 +110,10 @@ def options_first(args: list[str]) -> list[str]:
 
 _STDERR: Final = 2
 
-_EPILOG: Final = "\b\nExit codes:\n" + "\n".join(f"{code.value:>5}  {code.meaning}" for code in ExitCode)
-
 app = typer.Typer(
     name="fanin",
     cls=_Fanin,
-    epilog=_EPILOG,
+    epilog="\b\nExit codes:\n" + "\n".join(f"{code.value:>5}  {code.meaning}" for code in ExitCode),
     no_args_is_help=True,
     context_settings={"help_option_names": list(HELP_OPTIONS)},
     pretty_exceptions_enable=False,

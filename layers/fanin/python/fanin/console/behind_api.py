@@ -6,7 +6,7 @@ Nothing that matters is kept between two answers, since another process may give
 import sys
 from functools import cache
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from mangum import Mangum
@@ -24,9 +24,6 @@ from fanin.entry import wiring
 from fanin.entry.http.callers import caller_of, groups_of
 from fanin.entry.settings import Settings
 
-COOKIE: Final = "__Host-fanin"
-"""A browser sends it to this host only, and only encrypted (RFC 6265bis, section 4.1.3.2)."""
-
 
 def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Answer a request that API Gateway hands over."""
@@ -37,14 +34,14 @@ def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
 def _served() -> Mangum:
     settings = Settings.from_env()
     variables = settings.environment
-    origins = frozenset(filter(None, variables.get(names.ENV_CONSOLE_ORIGINS, "").split(",")))
     options = Options(
         name=variables.get("POWERTOOLS_SERVICE_NAME", "fanin"),
         write=variables.get(names.ENV_CONSOLE_WRITE) == "true",
         root=names.CONSOLE_ROOT,
-        origins=origins,
+        origins=frozenset(filter(None, variables.get(names.ENV_CONSOLE_ORIGINS, "").split(","))),
         sessions=False,
-        cookie=COOKIE,
+        # A browser sends it to this host only, and only encrypted (RFC 6265bis, section 4.1.3.2).
+        cookie="__Host-fanin",
         secure=True,
         every=5.0,
     )

@@ -28,15 +28,13 @@ POLICY: Final = (
 )
 """Nothing inline, nothing from other hosts, so that a text that slips into a page cannot run."""
 
-REFERRER: Final = "same-origin"
-"""Tells other sites nothing. Under ``no-referrer``, browsers call the origin of the console's forms null."""
-
 HEADERS: Final[dict[str, str]] = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Referrer-Policy": REFERRER,
+    # Tells other sites nothing. Under no-referrer, browsers call the origin of the console's forms null.
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -185,7 +183,6 @@ def _no(status: HTTPStatus, why: str) -> Response:
 TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
 MAX_FORM: Final = 65_536
 """Bytes of a form."""
-_MAX_FIELDS: Final = 200
 
 
 def form_token(session: str) -> str:
@@ -207,9 +204,7 @@ async def read_form(request: Request, session: str) -> ImmutableMultiDict[str, s
         if len(body) > MAX_FORM:
             raise RequestTooLarge(f"a form has at most {MAX_FORM:,} bytes")
     try:
-        fields = parse_qsl(
-            body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=_MAX_FIELDS
-        )
+        fields = parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=200)
     except ValueError as error:
         raise InvalidRequest(f"the body is not a form: {error}") from error
     # Compared as bytes: a text may have characters that compare_digest does not take.

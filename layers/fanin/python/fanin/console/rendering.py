@@ -22,7 +22,6 @@ from fanin.wire.typed import duration
 
 UNKNOWN: Final = Markup("\u2013")
 """What stands where a value is not known."""
-QUEUE_NAME: Final = 80
 HERE: Final = Path(__file__).parent
 PLACES: Final = {"batch": "batches", "scatter": "scatters", "frame": "frames", "buffer": "batches"}
 """Kind of a batch → the part of the console that shows it."""
@@ -163,7 +162,7 @@ def clock(at: int) -> str:
 
 def queue_name(queue: str) -> str:
     """The name of a queue, from its URL or ARN; names have at most 80 characters."""
-    return queue.rstrip("/").rpartition("/" if "/" in queue else ":")[2][:QUEUE_NAME] or UNKNOWN
+    return queue.rstrip("/").rpartition("/" if "/" in queue else ":")[2][:80] or UNKNOWN
 
 
 def code_marks(text: str) -> Markup:

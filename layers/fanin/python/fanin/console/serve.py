@@ -23,7 +23,6 @@ PORT: Final = 8642
 HTTP_PORT: Final = 80
 _OF_LOOPBACK: Final = (LOOPBACK, "localhost", "::1")
 _PORTS: Final = 20
-_SHUTDOWN_SECONDS: Final = 2
 _PORT_REFUSED: Final = {errno.EADDRINUSE, errno.EACCES}
 """Errors that another port does not have; with all others the address is wrong."""
 
@@ -80,7 +79,7 @@ def serve(
                 access_log=False,
                 server_header=False,
                 lifespan="off",  # there is none, and a second Ctrl-C would end it with a traceback
-                timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+                timeout_graceful_shutdown=2,
             ),
             started,
         )

@@ -28,12 +28,9 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_ssm import SSMClient
 
-BOOTSTRAP_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
-BOOTSTRAP_VERSION: Final = "30"
 CAPABILITIES: Final = ("CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND")
 DEPLOY_SECONDS: Final = 300.0
 DEAD_STATES: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED")
-ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def fingerprint(assembly: Path) -> str:
@@ -62,7 +59,7 @@ def deploy(assembly: Path, endpoint_url: str) -> dict[str, str]:
     if not stacks:
         raise LocalStackFailed(f"the assembly {assembly} has no stack")
     ssm: SSMClient = client("ssm", endpoint_url)
-    ssm.put_parameter(Name=BOOTSTRAP_PARAMETER, Value=BOOTSTRAP_VERSION, Type="String", Overwrite=True)
+    ssm.put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String", Overwrite=True)
     outputs: dict[str, str] = {}
     for name in stacks:
         outputs |= _deploy(assembly, manifest["artifacts"][name]["properties"], name, endpoint_url)
@@ -124,7 +121,7 @@ def archive(folder: Path, *, compressed: bool = False) -> bytes:
     with ZipFile(buffer, "w") as zipped:
         for file in sorted(folder.rglob("*")):
             if file.is_file():
-                entry = ZipInfo(file.relative_to(folder).as_posix(), ZIP_EPOCH)
+                entry = ZipInfo(file.relative_to(folder).as_posix())  # of 1980, whenever it was written
                 entry.compress_type = compression
                 entry.external_attr = (stat.S_IFREG | (0o755 if file.stat().st_mode & 0o100 else 0o644)) << 16
                 zipped.writestr(entry, file.read_bytes())

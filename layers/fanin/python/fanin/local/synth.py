@@ -17,7 +17,6 @@ from fanin.errors import LocalStackFailed
 from fanin.local import locks
 
 NOT_SOURCE: Final = ("__pycache__", ".egg-info", ".pyc")
-STAMP: Final = "inputs.sha256"
 ERROR_TAIL_LINES: Final = 25
 
 
@@ -46,7 +45,7 @@ def synthesize(
     """
     digest = _digest(inputs, context)
     with locks.exclusive(assembly.with_name(f"{assembly.name}.lock")):
-        stamp = assembly / STAMP
+        stamp = assembly / "inputs.sha256"
         if stamp.exists() and stamp.read_text() == digest:
             return False
         if not stamp.exists():

@@ -109,8 +109,7 @@ def _question(
     )
 
 
-def _shown(request: Request, action: ConsoleAction[Any]) -> dict[str, Any]:
-    return around(request, action, "list of batches", (BATCHES.name,))
+_shown: Final = partial(around, kind="list of batches", segments=(BATCHES.name,))
 
 
 def _page(

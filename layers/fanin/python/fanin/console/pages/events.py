@@ -22,8 +22,6 @@ REDRIVES: Final = 50
 """Redrives that the page shows."""
 DETAIL: Final = 24 * 1024
 """Characters of the event that the page shows; the rest is in the file that it links to."""
-SPECIAL: Final = (Kind.SCATTER, Kind.FRAME)
-"""Patterns that change the event of a batch's end."""
 
 
 class EventRow(NamedTuple):
@@ -118,7 +116,7 @@ def events(asked: BatchRequest) -> Mapping[str, Any]:
         "more": found.cursor is not None,
         "event": event,
         "detail": event and excerpt(_written(event), DETAIL),
-        "special": asked.batch.kind in SPECIAL,
+        "special": asked.batch.kind in (Kind.SCATTER, Kind.FRAME),  # they change the event of a batch's end
     }
 
 
