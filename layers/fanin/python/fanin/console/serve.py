@@ -17,6 +17,8 @@ from fanin.console.guard import LAUNCH
 from fanin.console.options import Options
 from fanin.errors import NotConfigured
 
+__all__ = ["serve"]
+
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 8642
 """The port that is tried first if none is asked for; then come those after it."""

@@ -43,7 +43,6 @@ START_SECONDS: Final = 30.0
 HEALTH_SECONDS: Final = 2.0
 STOP_SECONDS: Final = 10.0
 START_TRIES: Final = 3  # another process may take the free port that we chose before the emulator binds it
-LOG_TAIL_LINES: Final = 15
 LAUNCHER = Path(__file__).with_name("launcher.py")
 """The script that becomes the emulator; a test may put its own in between."""
 
@@ -148,7 +147,7 @@ def start(folder: Path, python: Path, *, port: int | None = None, auth: bool = F
         if emulator := _wait(folder):
             return emulator
         stop(folder)
-    tail = "\n".join(log_file(folder).read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
+    tail = "\n".join(log_file(folder).read_text(errors="replace").splitlines()[-15:])
     raise LocalStackFailed(f"the emulator did not start; its log, {log_file(folder)}, ends with:\n{tail}")
 
 

