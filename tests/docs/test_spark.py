@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 from fanin import names
 from fanin.cli.main import app
 from fanin.cli.spark import JobName
-from fanin.spark.emr import submit
+from fanin.spark import emr
 from fanin.spark.jobs.__main__ import job
 from fanin.spark.runtime.service import Service
 from fanin_cdk.settings import Settings
@@ -238,4 +238,4 @@ class _Texts(UserDict[str, str]):
 
 
 def source() -> str:
-    return " ".join(Path(submit.__file__).read_text().split()).replace("( ", "(")
+    return " ".join(Path(emr.__file__).read_text().split()).replace("( ", "(")

@@ -11,7 +11,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.spark.emr.packing import Script
+from fanin.spark.emr import Script
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 from tests.spark import classes, java_calls

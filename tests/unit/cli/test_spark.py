@@ -2,6 +2,7 @@
 
 import pkgutil
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,9 +10,7 @@ import pytest
 from fanin.cli.exits import ExitCode
 from fanin.errors import JobRunNotFound, NotConfigured
 from fanin.spark import jobs
-from fanin.spark.emr import submit
-from fanin.spark.emr.packing import Script
-from fanin.spark.emr.submit import JobRun, Pipeline, Submission
+from fanin.spark.emr import JobRun, Pipeline, Script
 from fanin.spark.jobs import JobName
 
 
@@ -20,13 +19,13 @@ class Emr:
     """In place of EMR: runs a job through the states it is given."""
 
     states: list[JobRun] = field(default_factory=lambda: [JobRun("r1", "audit", "SUCCESS", "done", 9)])
-    submitted: list[Submission] = field(default_factory=list)
+    submitted: list[SimpleNamespace] = field(default_factory=list)
     stacks: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
 
-    def submit(self, submission: Submission) -> JobRun:
-        self.submitted.append(submission)
-        return JobRun("r1", getattr(submission.job, "name", submission.job))
+    def submit(self, job: Any, arguments: list[str], **options: Any) -> JobRun:
+        self.submitted.append(SimpleNamespace(job=job, arguments=arguments, **options))
+        return JobRun("r1", getattr(job, "name", job))
 
     def look(self, run_id: str) -> JobRun:
         if run_id != "r1":
@@ -48,12 +47,11 @@ class Emr:
 def emr(monkeypatch: pytest.MonkeyPatch) -> Emr:
     made = Emr()
 
-    def of_stack(stack: str) -> str:
+    def of_stack(stack: str) -> Emr:
         made.stacks.append(stack)
-        return stack
+        return made
 
     monkeypatch.setattr(Pipeline, "of_stack", of_stack)
-    monkeypatch.setattr(submit, "Runs", lambda pipeline: made)
     return made
 
 

@@ -16,7 +16,7 @@ import fanin
 from examples.fleet.analytics.asking import AskedFleet
 from examples.fleet.analytics.contents import Report
 from examples.fleet.analytics.html_page import render_page
-from fanin.spark.emr.packing import Script
+from fanin.spark.emr import Script
 
 WEEKS = [date(2024, 3, 4) + timedelta(weeks=n) for n in range(3)]
 EVIL = '</script><script>alert("x")</script>&'

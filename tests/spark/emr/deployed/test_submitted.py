@@ -15,7 +15,7 @@ import pytest
 
 from fanin import Tracker
 from fanin.domain.batch import State
-from fanin.spark.emr.packing import Script
+from fanin.spark.emr import Script
 from fanin.spark.jobs import fan_out
 from tests.slow_wire import slow_wire
 from tests.spark.consuming import consumers, new_queue, waiting

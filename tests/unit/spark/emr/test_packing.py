@@ -14,7 +14,7 @@ import pytest
 
 import fanin
 from fanin.errors import InvalidRequest
-from fanin.spark.emr.packing import ENTRY, Script
+from fanin.spark.emr import ENTRY, Script
 
 SOURCE = Path(fanin.__file__).parent
 INSTALLED = {str(Path(one.__file__).parents[1]) for one in (pyspark, pa)}
@@ -49,7 +49,7 @@ def ran(folder: Path, package: Script, *command: str) -> subprocess.CompletedPro
 
 def test_it_runs_from_the_zip_and_packs_itself_to_the_same_bytes(tmp_path):
     package = Script.installed()
-    code = "from fanin.spark.emr.packing import Script; print(Script.installed().digest)"
+    code = "from fanin.spark.emr import Script; print(Script.installed().digest)"
     assert ran(tmp_path, package, "-c", code).stdout.strip() == package.digest
     assert replace(package, files=package.files + b" ").digest != package.digest
 

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,9 +13,8 @@ from botocore.stub import ANY, Stubber
 from fanin import names
 from fanin.errors import AccessDenied, InvalidRequest, JobRunNotFound, NotConfigured
 from fanin.local.aws import session
-from fanin.spark.emr import submit
-from fanin.spark.emr.packing import Script
-from fanin.spark.emr.submit import JobRun, Pipeline, Runs, Submission
+from fanin.spark import emr
+from fanin.spark.emr import JobRun, Pipeline, Script
 
 APPLICATION, RUN = "00f1example", "00f2example"
 ROLE = "arn:aws:iam::123456789012:role/jobs"
@@ -49,17 +49,15 @@ class Services(dict[str, Stubber]):
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
     """What each service is asked, in order; all of it must have been asked in the end."""
     services = Services()
-    monkeypatch.setattr(
-        submit, "client_factory", lambda service, **settings: lambda: services[service].client
-    )
+    monkeypatch.setattr(emr, "client_factory", lambda service, **settings: lambda: services[service].client)
     yield services
     for stub in services.values():
         stub.assert_no_pending_responses()
 
 
 @pytest.fixture
-def runs() -> Runs:
-    return Runs(PIPELINE)
+def runs() -> Pipeline:
+    return replace(PIPELINE)
 
 
 def started(aws: Services, **said: Any) -> None:
@@ -153,14 +151,12 @@ class TestSubmit:
         )
         # When
         run = runs.submit(
-            Submission(
-                "audit",
-                ["--output", "s3://lake/a b"],
-                PACKAGE,
-                conf={"spark.a": "2", "spark.c": "3"},
-                attempts=3,
-                timeout=timedelta(seconds=61),
-            )
+            "audit",
+            ["--output", "s3://lake/a b"],
+            package=PACKAGE,
+            conf={"spark.a": "2", "spark.c": "3"},
+            attempts=3,
+            timeout=timedelta(seconds=61),
         )
         # Then
         assert run == JobRun(RUN, "audit")
@@ -174,7 +170,7 @@ class TestSubmit:
             ),
         }
         started(aws, jobDriver={"sparkSubmit": driver})
-        assert runs.submit(Submission("audit")).id == RUN
+        assert runs.submit("audit").id == RUN
 
     @pytest.mark.parametrize("files", [b"files", None])
     def test_a_script_is_uploaded_and_runs_beside_the_fanin_of_the_stack(self, aws, runs, files):
@@ -196,7 +192,7 @@ class TestSubmit:
         }
         started(aws, name="clean", jobDriver={"sparkSubmit": driver})
         # When
-        run = runs.submit(Submission(script, ["--day", "7"]))
+        run = runs.submit(script, ["--day", "7"])
         # Then
         assert run == JobRun(RUN, "clean")
 
@@ -213,19 +209,19 @@ class TestSubmit:
             started(aws)
         # When
         for token in ("nightly 7/1", other):
-            runs.submit(Submission("audit", token=token))
+            runs.submit("audit", token=token)
         # Then
         assert (len(set(asked)) == 1) is same
 
     def test_a_refusal_says_why(self, aws, runs):
         aws["emr-serverless"].add_client_error("start_job_run", "ValidationException", "no such property")
         with pytest.raises(InvalidRequest, match="cannot start the job: no such property"):
-            runs.submit(Submission("audit"))
+            runs.submit("audit")
 
     def test_a_bucket_that_does_not_take_the_code(self, aws, runs):
         aws["s3"].add_client_error("put_object", "AccessDenied")
         with pytest.raises(AccessDenied):
-            runs.submit(Submission("audit", package=PACKAGE))
+            runs.submit("audit", package=PACKAGE)
 
 
 class TestRuns:
@@ -242,7 +238,7 @@ class TestRuns:
         told = [(run.state, run.ended, run.failed) for run in runs.follow(RUN, sleep=slept.append)]
         # Then
         assert told == [("SCHEDULED", False, False), ("RUNNING", False, False), ("SUCCESS", True, False)]
-        assert slept == [submit.POLL] * 3
+        assert slept == [emr.POLL] * 3
 
     @pytest.mark.parametrize("state", ["FAILED", "CANCELLED"])
     def test_other_ends_are_failures(self, state):
@@ -252,7 +248,7 @@ class TestRuns:
         model = session().client("emr-serverless").meta.service_model
         states = set(model.shape_for("JobRunState").enum)
         on_the_way = {"SUBMITTED", "PENDING", "SCHEDULED", "RUNNING", "CANCELLING", "QUEUED"}
-        assert states - on_the_way == set(submit.ENDED)
+        assert states - on_the_way == set(emr.ENDED)
 
     def test_dashboard(self, aws, runs):
         aws["emr-serverless"].add_response("get_dashboard_for_job_run", {"url": "https://ui"}, NAMED)

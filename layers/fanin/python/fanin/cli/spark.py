@@ -17,7 +17,7 @@ from fanin.cli.session import Session, session
 from fanin.spark.jobs import JobName
 
 if TYPE_CHECKING:
-    from fanin.spark.emr.submit import JobRun, Runs
+    from fanin.spark.emr import JobRun, Pipeline
 
 app = group("spark", "Spark jobs on EMR Serverless.")
 
@@ -60,8 +60,7 @@ def submit(
 
     With --script it runs your own code: fanin spark submit --script clean.py -- --day 7
     """
-    from fanin.spark.emr.packing import Script
-    from fanin.spark.emr.submit import Submission
+    from fanin.spark.emr import Script
 
     if wheel and deployed:
         raise typer.BadParameter("pass --wheel or --deployed, not both")
@@ -79,18 +78,17 @@ def submit(
             f"{wrong}name one of {', '.join(JobName)}, or a script of your own by --script", param_hint="JOB"
         )
     package = None if deployed else Script.wheel(wheel) if wheel else Script.installed()
-    named = {} if token is None else {"token": token}
-    submission = Submission(
-        job=job,
-        arguments=arguments,
+    pipeline = _pipeline(stack)
+    started = pipeline.submit(
+        job,
+        arguments,
         package=package,
         conf=dict(conf or ()),
+        token=token,
         attempts=attempts,
         timeout=timeout,
-        **named,
     )
-    runs = _runs(stack)
-    _finish(session(ctx), runs, runs.submit(submission), wait=wait)
+    _finish(session(ctx), pipeline, started, wait=wait)
 
 
 @app.command()
@@ -99,35 +97,35 @@ def status(ctx: typer.Context, run: str = RUN_ID, stack: str = STACK, wait: bool
 
     Exits with 1 if the run failed or was cancelled.
     """
-    runs = _runs(stack)
-    _finish(session(ctx), runs, runs.look(run), wait=wait)
+    pipeline = _pipeline(stack)
+    _finish(session(ctx), pipeline, pipeline.look(run), wait=wait)
 
 
 @app.command()
 def cancel(ctx: typer.Context, run: str = RUN_ID, stack: str = STACK) -> None:
     """Cancel a run; every job may be submitted again afterwards."""
-    _runs(stack).cancel(run)
+    _pipeline(stack).cancel(run)
     session(ctx).answer({"cancelled": run}, run)
 
 
 @app.command()
 def dashboard(ctx: typer.Context, run: str = RUN_ID, stack: str = STACK) -> None:
     """Print a link to the Spark UI and the logs of a run; it is valid for one hour."""
-    url = _runs(stack).dashboard(run)
+    url = _pipeline(stack).dashboard(run)
     session(ctx).answer({"url": url}, url)
 
 
-def _runs(stack: str) -> Runs:
-    from fanin.spark.emr.submit import Pipeline, Runs
+def _pipeline(stack: str) -> Pipeline:
+    from fanin.spark.emr import Pipeline
 
-    return Runs(Pipeline.of_stack(stack))
+    return Pipeline.of_stack(stack)
 
 
-def _finish(screen: Session, runs: Runs, run: JobRun, *, wait: bool) -> None:
+def _finish(screen: Session, pipeline: Pipeline, run: JobRun, *, wait: bool) -> None:
     """Print a run, after its end if ``wait`` is set, and exit with 1 if it failed."""
     if wait and not run.ended:
         screen.remark(f"run {run.id}")
-        for seen in runs.follow(run.id):
+        for seen in pipeline.follow(run.id):
             screen.remark(f"{seen.state} {seen.details}".rstrip())
             run = seen
     screen.answer(asdict(run), f"{run.id} {run.state}")

@@ -1,1 +1,0 @@
-"""EMR Serverless: the package as a zip, and runs of the jobs."""
