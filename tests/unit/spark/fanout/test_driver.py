@@ -1,5 +1,6 @@
 """What a fan-out does with a batch that has ended; the fan-out itself is tested on Spark."""
 
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +13,9 @@ from fanin.domain.batch import Batch, CloseWhen, OnDeadline, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import driver, summary
 from fanin.spark.fanout.driver import FanOutPlan, fan_out
-from fanin.spark.fanout.failed_rows import EarlierBatch, FailedRows, Retried, retrying
+from fanin.spark.fanout.failed_rows import EarlierBatch, FailedRows, retrying
 from fanin.spark.fanout.folder import SentMessages
-from fanin.spark.fanout.opening import default_key, open_batch
+from fanin.spark.fanout.opening import open_batch
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.files import Folder
@@ -99,7 +100,7 @@ def completed_by_its_deadline(stack: MemoryStack, request: OpenBatch) -> Batch:
     """The batch of a fan-out whose driver died when it had added the items, after its deadline."""
     clock = stack.memory.clock
     assert isinstance(clock, FixedClock)
-    batch, _ = open_batch(stack, request, default_key(STAGING), STAGING, lambda _: None)
+    batch, _ = open_batch(stack, request, "fan-out/rows-1", STAGING, lambda _: None)
     clock.advance(61_000)
     ended = stack.ledger().meet_deadline(batch.batch_id)
     assert ended is not None
@@ -131,7 +132,7 @@ def test_a_redrive_that_its_deadline_completed_is_well_only_if_all_of_it_was_sen
     session = session_of(system)
     first = stack.ledger().cancel(stack.ledger().open(OpenBatch()).batch_id)
     earlier = EarlierBatch.of(first)
-    monkeypatch.setattr(driver, "take_failed_rows", lambda *_: Retried(earlier, STAGING, 0))
+    monkeypatch.setattr(driver, "take_failed_rows", lambda *_: (replace(STAGING, notes=earlier._asdict()), 0))
     rows = FailedRows(first.batch_id, "/first")
     asked = plan(
         rows,

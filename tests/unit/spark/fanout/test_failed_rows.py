@@ -120,7 +120,7 @@ def stagings(first: Batch, monkeypatch: pytest.MonkeyPatch) -> Stagings:
     return made
 
 
-def retried(stack: MemoryStack, first: Batch) -> failed_rows.Retried:
+def retried(stack: MemoryStack, first: Batch) -> tuple[Staging, int]:
     rows = FailedRows(first.batch_id, "/first")
     return take_failed_rows(None, stack, rows, "/again", {})
 
@@ -129,7 +129,8 @@ def test_rows_that_are_staged_are_sent_though_their_batch_is_gone(stack, first, 
     staged = retried(stack, first)
     stack.ledger().remove(first.batch_id)
     assert retried(stack, first) == staged
-    assert (staged.staging.rows, staged.already, staged.earlier) == (2, 0, EarlierBatch.of(first))
+    staging, already = staged
+    assert (staging.rows, already, EarlierBatch(**staging.notes)) == (2, 0, EarlierBatch.of(first))
 
 
 @pytest.mark.parametrize("folder", ["/again/chosen", "/again"])

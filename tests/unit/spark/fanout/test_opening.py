@@ -13,14 +13,7 @@ from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch
 from fanin.domain.marks import Failure
 from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable
 from fanin.spark.fanout.failed_rows import EarlierBatch, retrying
-from fanin.spark.fanout.opening import (
-    check_queue,
-    check_request,
-    check_url,
-    default_key,
-    first_ordinal,
-    open_batch,
-)
+from fanin.spark.fanout.opening import check_queue, check_url, first_ordinal, open_batch, request_of
 from fanin.spark.fanout.staging import Staging
 from tests.unit.spark.conftest import MemoryStack
 
@@ -36,8 +29,7 @@ def opened(
     began: Callable[[int], bool] | None = None,
     key: str | None = None,
 ) -> tuple[Batch, str | None]:
-    key = key or default_key(staging)
-    return open_batch(stack, asked, key, staging, tell, began=began)
+    return open_batch(stack, asked, key or staging.attempt, staging, tell, began=began)
 
 
 def always(_batch_id: int) -> bool:
@@ -67,7 +59,7 @@ def some_failed(stack: MemoryStack) -> Batch:
 )
 def test_what_a_fan_out_cannot_do_is_refused_with_what_to_do(request_, why, what_to_do):
     with pytest.raises(InvalidRequest, match=why) as refused:
-        check_request(OpenBatch(**request_))
+        request_of(request_)
     assert what_to_do in str(refused.value)
 
 

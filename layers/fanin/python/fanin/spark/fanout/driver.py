@@ -17,9 +17,9 @@ from fanin.client.conversions import member
 from fanin.domain.batch import Batch, CloseWhen, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
-from fanin.spark.fanout.failed_rows import FailedRows, retrying, take_failed_rows
+from fanin.spark.fanout.failed_rows import EarlierBatch, FailedRows, retrying, take_failed_rows
 from fanin.spark.fanout.folder import SentMessages, check_key, note_batch
-from fanin.spark.fanout.opening import check_queue, check_url, default_key, open_batch, request_of
+from fanin.spark.fanout.opening import ADD_KEY, check_queue, check_url, open_batch, request_of
 from fanin.spark.fanout.sending import SendTarget, send, sent_before
 from fanin.spark.fanout.staging import Data, Staging, find_staging, left_out_name, stage
 from fanin.spark.fanout.summary import FannedOut, summarize, write_rejects
@@ -171,18 +171,18 @@ def fan_out(
 
 def _retry(spark: SparkSession, service: Service, plan: FanOutPlan, rows: FailedRows) -> FannedOut:
     source = {**rows.describe(), "queue": plan.queue}
-    retried = take_failed_rows(spark, service, rows, plan.folder, source)
-    if retried.staging.rows:
-        plan = plan._replace(request=retrying(plan.request, retried.earlier))
-        done = _send(spark, service, plan, retried.staging)
+    staging, already = take_failed_rows(spark, service, rows, plan.folder, source)
+    if staging.rows:
+        plan = plan._replace(request=retrying(plan.request, EarlierBatch(**staging.notes)))
+        done = _send(spark, service, plan, staging)
     else:
         done = FannedOut(batch_id=None, rows=0, sent=0, requests=0, rejects={}, state=None)
-    return replace(done, retry_of=rows.batch_id, already=retried.already)
+    return replace(done, retry_of=rows.batch_id, already=already)
 
 
 def _send(spark: SparkSession, service: Service, plan: FanOutPlan, staging: Staging) -> FannedOut:
     """Send rows that are staged, unless their batch has ended or all were sent; close it, and sum up."""
-    files, key = Folder(spark, plan.folder), plan.key or default_key(staging)
+    files, key = Folder(spark, plan.folder), plan.key or f"{ADD_KEY}/{staging.attempt}"
     retry = isinstance(plan.rows, FailedRows)
     check_key(files, key, service.ledger(), taken=retry)
 

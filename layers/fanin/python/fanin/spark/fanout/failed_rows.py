@@ -26,7 +26,7 @@ from fanin.spark.fanout.bodies import BODY, KEY
 from fanin.spark.fanout.folder import noted_batch
 from fanin.spark.fanout.opening import STAGING, first_ordinal
 from fanin.spark.fanout.staging import ORDINAL, Staging, find_staging, stage
-from fanin.spark.outcome.driver import ordinals_of_keys, outcomes
+from fanin.spark.outcome import ordinals_of_keys, outcomes
 from fanin.spark.runtime.arrow import ArrowBatches, Task
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import path_of
@@ -88,24 +88,20 @@ class EarlierBatch(NamedTuple):
         return cls(batch.batch_id, batch.user_key, batch.keep.value, list(batch.totals), dict(batch.metadata))
 
 
-class Retried(NamedTuple):
-    """The rows that are to be sent again, and how many others another redrive has sent already."""
-
-    earlier: EarlierBatch
-    staging: Staging
-    already: int
-
-
 def take_failed_rows(
     spark: SparkSession, service: Service, rows: FailedRows, folder: str, source: dict[str, Any]
-) -> Retried:
+) -> tuple[Staging, int]:
     """Stage the failed rows of an earlier fan-out that no other redrive has sent, in the folder of a new one.
 
     If all rows are staged already, neither the earlier batch nor its staging is read.
+
+    Returns:
+        The rows that are to be sent again, whose notes are those of an ``EarlierBatch``; and how many others
+        another redrive has sent already.
     """
     staging, chosen = (find_staging(spark, at, source) for at in (folder, f"{folder}/{_CHOSEN}"))
     if staging is not None and chosen is not None:
-        return Retried(EarlierBatch(**staging.notes), staging, chosen.rows - staging.rows)
+        return staging, chosen.rows - staging.rows
     batch = ended_batch(still_there(service, rows.batch_id, chosen))
     sent_from = find_staging(spark, rows.place)
     if sent_from is None or batch.metadata.get(STAGING) != sent_from.attempt:
@@ -123,10 +119,10 @@ def take_failed_rows(
         return _choose(spark, service, rows, batch, sent_from), None
 
     chosen = stage(spark, f"{folder}/{_CHOSEN}", source, choose, then=check)
-    earlier, task = EarlierBatch.of(batch), take_task(service, batch, f"dataset/{chosen.attempt}")
+    task, notes = take_task(service, batch, f"dataset/{chosen.attempt}"), EarlierBatch.of(batch)._asdict()
     taken = chosen.read(spark).select(*_ROWS.names).mapInArrow(task, _ROWS)
-    staging = stage(spark, folder, source, lambda: (taken, None), then=check, notes=earlier._asdict())
-    return Retried(earlier, staging, chosen.rows - staging.rows)
+    staging = stage(spark, folder, source, lambda: (taken, None), then=check, notes=notes)
+    return staging, chosen.rows - staging.rows
 
 
 def _choose(

@@ -31,12 +31,6 @@ def request_of(options: Mapping[str, Any]) -> OpenBatch:
             " next run: counted from now, a second run would ask for another batch"
         )
     request = batch_request(0, **options)
-    check_request(request)
-    return request
-
-
-def check_request(request: OpenBatch) -> None:
-    """Refuse a batch that a fan-out cannot fill."""
     if request.limit is not None:
         raise InvalidRequest(
             "a fan-out on Spark cannot have a limit: it adds all items before its tasks send, and tasks that"
@@ -52,10 +46,7 @@ def check_request(request: OpenBatch) -> None:
         raise InvalidRequest(
             "a fan-out opens a plain batch and counts its items itself; leave kind and size out"
         )
-
-
-def default_key(staging: Staging) -> str:
-    return f"{ADD_KEY}/{staging.attempt}"
+    return request
 
 
 def open_batch(
