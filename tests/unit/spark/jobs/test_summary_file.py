@@ -29,7 +29,7 @@ class Files:
     def read(self, name: str) -> str | None:
         return (self.path / name).read_text() if (self.path / name).exists() else None
 
-    def delete_file(self, name: str) -> None:
+    def delete(self, name: str) -> None:
         (self.path / name).unlink(missing_ok=True)
 
     def write(self, name: str, text: str) -> None:
@@ -104,7 +104,7 @@ def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(sessio
         def read(self, name: str) -> str | None:
             return '{"job": "a-job"}'
 
-        def delete_file(self, name: str) -> None:
+        def delete(self, name: str) -> None:
             done.append(f"delete {self.path}/{name}")
 
         def write(self, name: str, text: str) -> None:

@@ -150,7 +150,7 @@ def _failed(error: str, detail: str) -> Summary:
 
 def _spark_failed(error: PySparkException | Py4JError) -> Summary:
     if raised := raised_in_task(error):
-        return _failed(raised.code, raised.message)
+        return _failed(*raised)
     if known := refused_storage(error):
         return _failed(InvalidRequest.code, known)
     traceback.print_exc()
@@ -193,7 +193,7 @@ def _forget(spark: SparkSession, job: str, folder: str) -> None:
             raise InvalidRequest(
                 f"{place.at(NAME)} is {what}, and this job would replace it; name another folder"
             )
-        place.delete_file(NAME)
+        place.delete(NAME)
     except Py4JError as error:
         print(f"an earlier run's summary may still be in {folder}: {root_cause(error)}", file=sys.stderr)
 

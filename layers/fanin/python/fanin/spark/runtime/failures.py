@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -19,22 +19,18 @@ _RAISED: Final = re.compile(rf"(?:\s.*\n|\n)*{re.escape(errors.__name__)}\.(?P<n
 """The end of a traceback of Python: indented lines, and then what was raised."""
 
 
-class Raised(NamedTuple):
-    """An error of fanin that a task raised."""
+def raised_in_task(error: PySparkException | Py4JError) -> tuple[str, str] | None:
+    """Code and message of the error of fanin that a task ended with, if it is one.
 
-    code: str
-    message: str
-
-
-def raised_in_task(error: PySparkException | Py4JError) -> Raised | None:
-    """The error of fanin that a task ended with, if it is one; Spark passes on the text of a traceback."""
+    Spark passes on the text of a traceback.
+    """
     # The last of chained errors is the one that was raised.
     _, found, trace = str(error).rpartition(_TRACEBACK)
     raised = _RAISED.match(trace) if found else None
     kind = getattr(errors, raised["name"], None) if raised else None
     if raised is None or not (isinstance(kind, type) and issubclass(kind, FaninError)):
         return None
-    return Raised(kind.code, raised["message"].strip())
+    return kind.code, raised["message"].strip()
 
 
 def causes(error: PySparkException | Py4JError) -> list[str]:

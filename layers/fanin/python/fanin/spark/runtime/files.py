@@ -169,10 +169,6 @@ class Folder:
         if not self._system.delete(file, True) and self._system.exists(file):
             raise ServiceUnavailable(f"{file} cannot be deleted; see who else writes it, and start again")
 
-    def delete_file(self, name: str) -> None:
-        """Delete a file that may be there."""
-        self._system.delete(self._file(name), False)
-
     def _file(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self.at(name) if name else self.path)
 

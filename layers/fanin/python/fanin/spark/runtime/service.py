@@ -213,35 +213,26 @@ class Service:
         Raises:
             NotConfigured: no region is set.
         """
-        self._enter()
+        os.environ.update(self.environment)
         with translated():
             clients = {name: client_factory(name)() for name in services}
             return {_SERVICES[name]: client.meta.endpoint_url for name, client in clients.items()}
 
-    def _enter(self) -> None:
-        os.environ.update(self.environment)  # boto3 looks there for endpoint and region
-
     def connection(self) -> Connection:
         """The ledger's connection to DynamoDB; one for each process."""
-        return _connection(self)
+        return _connected(self)[3]
 
 
 @cache
-def _connection(service: Service) -> Connection:
-    service._enter()  # noqa: SLF001
+def _connected(service: Service) -> tuple[Tracker, LedgerService, Meter, Connection]:
+    os.environ.update(service.environment)  # boto3 looks there for endpoint and region
     connection = Connection(backoff=PATIENT, patience=PATIENCE)
     pace = SharedPace(service.most_writes)
     pace.attach(connection.client)
     pace.attach(connection.once)
-    return connection
-
-
-@cache
-def _connected(service: Service) -> tuple[Tracker, LedgerService, Meter]:
-    connection = service.connection()
     services = Services(wiring.connect(service.settings(), connection), rows=limits.MAX_ROWS_DIRECT)
     meter = Meter(connection.client, connection.once)
-    return Tracker(services), services.ledger, meter
+    return Tracker(services), services.ledger, meter, connection
 
 
 # Without a VPC, EMR Serverless lets jobs reach a few services only, and SQS is not among them. A request to

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -214,22 +213,19 @@ def quiet_interrupt(spark: SparkSession) -> AbstractContextManager[None]:
     Logging stays off, and the next Ctrl-C ends the process at once, so only a process that is about to end
     may use this.
     """
-    return _on_interrupt(partial(_interrupt, spark))
 
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        # Spark's own handler calls Java while another call waits for its answer, which Python refuses. A
+        # thread has a connection of its own. The interrupt then makes py4j close the connection that waits,
+        # and Java cancels its job.
+        signal.signal(signum, signal.SIG_DFL)
+        logging.disable()
+        silencing = threading.Thread(target=turn_off, args=(spark, ""), daemon=True)
+        silencing.start()
+        silencing.join(2.0)
+        signal.default_int_handler(signum, frame)
 
-def _interrupt(spark: SparkSession, signum: int, frame: FrameType | None) -> None:
-    """Silence Java and Python, then raise.
-
-    Spark's own handler calls Java while another call waits for its answer, which Python refuses. A thread has
-    a connection of its own. The interrupt then makes py4j close the connection that waits, and Java cancels
-    its job.
-    """
-    signal.signal(signum, signal.SIG_DFL)
-    logging.disable()
-    silencing = threading.Thread(target=turn_off, args=(spark, ""), daemon=True)
-    silencing.start()
-    silencing.join(2.0)
-    signal.default_int_handler(signum, frame)
+    return _on_interrupt(interrupt)
 
 
 def turn_off(spark: SparkSession, logger: str) -> None:
