@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -28,7 +30,7 @@ WARM_UPS = 25
 
 @dataclass(frozen=True)
 class Known:
-    """A batch in memory, as tasks read it."""
+    """A stack that has a single batch, in memory, as tasks read it."""
 
     row: Batch
     at: int
@@ -38,6 +40,9 @@ class Known:
 
     def now(self) -> int:
         return self.at
+
+    def ledger(self) -> Any:
+        return SimpleNamespace(ports=SimpleNamespace(batches=self, clock=self))
 
 
 @contextmanager

@@ -34,13 +34,12 @@ from bench.spark_cluster import (
 )
 from bench.world import World
 from fanin.spark.ack.coalescer import pages_from_rows
-from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.input_schema import InputSchema, normalize
 from fanin.spark.ack.ledger_writes import mark, partition_marks
 from fanin.spark.ack.page_builder import popcount
 from fanin.spark.ack.page_merger import merge
 from fanin.spark.ack.parquet_files import pages_from_files
 from fanin.spark.ack.schemas import MARK_SCHEMA
-from fanin.spark.ack.sql_items import normalize
 from fanin.spark.runtime.arrow import page
 
 FACTORS = {USUAL: (5.0, 1.2), FULL: (8.0, 2.5)}

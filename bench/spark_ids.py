@@ -33,10 +33,9 @@ from bench.spark_cluster import (
 from fanin.domain import ids
 from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.coalescing import coalesce_few
-from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.input_schema import InputSchema, normalize
 from fanin.spark.ack.page_merger import merge
 from fanin.spark.ack.parquet_files import pages_from_files
-from fanin.spark.ack.sql_items import normalize
 
 SCHEMA = InputSchema(by_id=True)
 EPOCH = 1_000

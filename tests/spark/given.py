@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ FAR = 10**10
 
 @dataclass(frozen=True)
 class Given:
-    """Batches, as tasks read them."""
+    """A stack that has only batches, as tasks read them."""
 
     rows: tuple[Batch, ...]
     at: int = 0
@@ -31,6 +32,9 @@ class Given:
 
     def now(self) -> int:
         return self.at
+
+    def ledger(self) -> Any:
+        return SimpleNamespace(ports=SimpleNamespace(batches=self, clock=self))
 
 
 def batch(batch_id: int, items: int, **more: Any) -> Batch:

@@ -7,9 +7,8 @@ import pytest
 from pyspark.sql import DataFrame
 
 from fanin.spark.ack.coalescer import pages_from_rows
-from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.input_schema import InputSchema, check_columns, normalize
 from fanin.spark.ack.page_merger import merge
-from fanin.spark.ack.sql_items import check_columns, normalize
 from tests.spark.given import Given, batch, block, items_of
 
 TOTALS = batch(7, 1_000, totals={"cents": 0, "rows": 0})

@@ -13,11 +13,10 @@ from pyspark.testing import assertDataFrameEqual
 
 from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.coalescing import coalesce_few
-from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.input_schema import InputSchema, normalize
 from fanin.spark.ack.ledger_writes import partition_marks
 from fanin.spark.ack.page_merger import merge
 from fanin.spark.ack.parquet_files import pages_from_files
-from fanin.spark.ack.sql_items import normalize
 from tests.spark.given import Given, batch, block, items_of, parquet_files
 
 BATCH = batch(7, 600_000)

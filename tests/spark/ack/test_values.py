@@ -6,7 +6,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.coalescing import sum_of
-from fanin.spark.ack.sql_items import check_columns, with_values
+from fanin.spark.ack.input_schema import check_columns, with_values
 
 EXACT = 2**53
 

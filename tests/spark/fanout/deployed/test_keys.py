@@ -13,7 +13,7 @@ from fanin.errors import InvalidRequest
 from fanin.names import ITEM_ATTRIBUTE
 from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.failed_rows import FailedRows, sent_rows
-from fanin.spark.outcome.driver import outcomes
+from fanin.spark.outcome import outcomes
 from tests.spark.consuming import new_queue, waiting
 
 pytestmark = pytest.mark.emulator

@@ -3,7 +3,7 @@
 import pytest
 
 from fanin.domain.marks import Failure, ItemRange
-from fanin.spark.outcome.driver import outcomes
+from fanin.spark.outcome import outcomes
 from tests.spark.evaluations import Evaluations
 from tests.spark.items import filled
 

@@ -1,7 +1,6 @@
 """Tasks that coalesce and merge, called without Spark: rows become the minimal cover, or rejects."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,6 @@ from fanin.domain.batch import Batch, Mode
 from fanin.domain.tree import Bits, Tree
 from fanin.spark.ack.coalescer import Coalescer, chunks, coalesce_task
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import BatchReader
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.runtime.rejects import Reason
 from tests.spark.given import Given, batch, block, minimal, rows_of, shuffled
@@ -38,19 +36,16 @@ def ids_of(row: Batch, ordinal: int) -> str:
 
 @dataclass
 class Growing:
-    """Batches that may be others the next time."""
+    """A stack whose batches may be others the next time."""
 
     rows: tuple[Batch, ...]
 
-    def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
-        return Given(self.rows).read(batch_ids)
-
-    def now(self) -> int:
-        return Given(self.rows).now()
+    def ledger(self) -> Any:
+        return Given(self.rows).ledger()
 
 
 def merged(
-    pages: list[Record], schema: InputSchema, source: BatchReader = SOURCE
+    pages: list[Record], schema: InputSchema, source: Any = SOURCE
 ) -> tuple[list[tuple[int, Bits]], Counter[tuple[Any, str]], int]:
     """Marks, rejects and number of rows, after the merge."""
     rows = [

@@ -1,6 +1,5 @@
 """A few rows as tasks and the driver coalesce them, without Spark."""
 
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pyarrow as pa
@@ -12,8 +11,8 @@ from fanin.spark.ack import coalescing
 from fanin.spark.ack.coalescer import coalesce_task
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import merge_task
-from fanin.spark.ack.schemas import ArrowBatches
 from fanin.spark.runtime import rejects
+from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.rejects import RejectLimit
 from tests.spark.given import Given, batch, items_of, minimal, rows_of, shuffled
 from tests.unit.spark.runtime.file_systems import FileSystem
@@ -73,13 +72,13 @@ def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch):
         )
 
 
-def test_the_batches_of_all_items_are_read_at_once():
+def test_the_batches_of_all_items_are_read_at_once(monkeypatch):
     # Given an item of each of many batches
     rows = [batch(number, 100) for number in range(1, 301)]
-    given = Given(tuple(rows))
+    counting = Given(tuple(rows))
     reads = list[int]()
-    read = given.read
-    counting = SimpleNamespace(read=lambda some: reads.append(len(some)) or read(some), now=given.now)
+    read = counting.read
+    monkeypatch.setattr(Given, "read", lambda _, some: reads.append(len(some)) or read(some))
     schema = InputSchema(by_id=False)
     record = pa.RecordBatch.from_pydict(
         {

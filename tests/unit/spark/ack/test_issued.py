@@ -1,12 +1,14 @@
 """Checks of what the service issued: each prefix once, each batch as seldom as possible."""
 
 from collections.abc import Collection, Mapping
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from fanin.domain.batch import Batch, Mode, OpenBatch
+from fanin.domain.batch import Batch, Mode
 from fanin.domain.ids import MAX_BATCH_ID, Block
-from fanin.spark.ack.issued import IssuedItems, Refused, StoredBatches
+from fanin.spark.ack.issued import IssuedItems, Refused
 from fanin.spark.runtime.rejects import Reason
 from tests.spark.given import batch, block
 
@@ -28,6 +30,9 @@ class Reader:
 
     def now(self) -> int:
         return 2_000
+
+    def ledger(self) -> Any:
+        return SimpleNamespace(ports=SimpleNamespace(batches=self, clock=self))
 
 
 @pytest.fixture
@@ -77,14 +82,6 @@ def test_what_is_remembered_is_bounded(issued, reader, monkeypatch):
         assert issued.blocks([one.prefix]) == [one]
 
     assert len(issued._found) <= 2
-
-
-def test_stored_batches_are_those_of_the_stack(stack):
-    row = stack.ledger().open(OpenBatch())
-    stored = StoredBatches(stack)
-
-    assert stored.read([row.batch_id, row.batch_id + 1]) == {row.batch_id: row}
-    assert stored.now() == stack.memory.clock.now()
 
 
 def test_items_of_a_batch_with_totals_are_marked_on_level_0(reader):

@@ -2,14 +2,13 @@
 
 import random
 
-import pyarrow as pa
 import pytest
 
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import OnFailure, OpenBatch
 from fanin.domain.marks import Failure, ItemRange
-from fanin.spark.outcome.driver import states
+from fanin.spark.outcome import states
 
 
 @pytest.fixture
@@ -18,13 +17,9 @@ def ledger() -> LedgerService:
 
 
 def asked(ledger: LedgerService, items: list[tuple[int, int]]) -> list[tuple[str, str | None]]:
-    batch_ids, ordinals = zip(*items, strict=True)
-    record = pa.RecordBatch.from_arrays(
-        [pa.array(batch_ids, pa.int64()), pa.array(ordinals, pa.int64())], ["batch_id", "ordinal"]
-    )
-    told = states(record, ledger).to_pylist()
-    assert [(row["batch_id"], row["ordinal"]) for row in told] == items
-    return [(row["outcome"], row["why"]) for row in told]
+    told = states(items, ledger)
+    assert list(told) == items
+    return [(outcome, why) for outcome, why, *_ in told.values()]
 
 
 def test_each_item_has_its_own_outcome(ledger):

@@ -17,7 +17,7 @@ from fanin.spark.inputs.opening import Opened as Opened
 from fanin.spark.inputs.opening import open_input as open_input
 from fanin.spark.jobs.running import Job as Job
 from fanin.spark.jobs.running import Summary as Summary
-from fanin.spark.outcome.driver import outcomes as outcomes
+from fanin.spark.outcome import outcomes as outcomes
 from fanin.spark.runtime.rejects import RejectLimit as RejectLimit
 from fanin.spark.runtime.results import Result as Result
 from fanin.spark.runtime.service import Service as Service

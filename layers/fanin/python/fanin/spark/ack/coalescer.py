@@ -13,12 +13,13 @@ from pyspark.sql.types import NullType
 from fanin.domain.ids import Block
 from fanin.domain.limits import MAX_REASON
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Item, Refused, find_items, refused
+from fanin.spark.ack.issued import Found, IssuedItems, Item, Refused, find_items, refused
 from fanin.spark.ack.numpy_items import IdColumns, decoded
 from fanin.spark.ack.page_builder import PAGE_BITS, Ints, PageBuilder, Rows
-from fanin.spark.ack.schemas import PAGE_SCHEMA, PAGES, filled, slices
-from fanin.spark.runtime.arrow import ArrowBatches, Task
+from fanin.spark.ack.schemas import PAGE_SCHEMA, PAGES
+from fanin.spark.runtime.arrow import ArrowBatches, Task, filled, slices
 from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.service import Service
 
 REPEATED: Final = "the input names it more than once"
 _KEYS: Final = 100_000  # names whose pages are built at once
@@ -29,8 +30,8 @@ _NONE: Final = Block(0, 0, 0, 0)
 class Coalescer:
     """Coalesces one task's share, within bounded memory."""
 
-    def __init__(self, batches: BatchReader, schema: InputSchema, totals: Sequence[str] = ()) -> None:
-        self._issued, self._schema, self._totals = IssuedItems(batches), schema, totals
+    def __init__(self, service: Service, schema: InputSchema, totals: Sequence[str] = ()) -> None:
+        self._issued, self._schema, self._totals = IssuedItems(service), schema, totals
         self._rows = self._rejected = 0
         self._builder = PageBuilder()
         self._names: list[str | None] = []
@@ -273,17 +274,17 @@ Files give fewer at a time (``parquet_files._IDS``), the ack job as many (``jobs
 
 
 def coalesce_task(
-    batches: BatchReader, schema: InputSchema, totals: Sequence[str] = (), *, most: int | None = None
+    service: Service, schema: InputSchema, totals: Sequence[str] = (), *, most: int | None = None
 ) -> Task:
     """Make the function of a task that coalesces.
 
     Rows have the columns of the schema, with nulls anywhere, and perhaps ``raw``: the row as it came, where
     its columns are not whole numbers; ``reason``, where its item has failed; and ``values`` and ``odd`` of
-    ``sql_items.with_values``. After ``most`` rows the task gives up, and only says that there are more.
+    ``input_schema.with_values``. After ``most`` rows the task gives up, and only says that there are more.
     """
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        coalescer, count = Coalescer(batches, schema, totals), 0
+        coalescer, count = Coalescer(service, schema, totals), 0
         # Pieces are neither copied nor read from memory twice.
         for chunk in slices(records, _PIECE) if schema.by_id else chunks(records):
             count += chunk.num_rows
@@ -312,14 +313,14 @@ def chunks(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
 def pages_from_rows(
     rows: DataFrame,
     schema: InputSchema,
-    batches: BatchReader,
+    service: Service,
     totals: Sequence[str] = (),
     *,
     most: int | None = None,
 ) -> DataFrame:
-    """Make ``PAGES`` of a DataFrame that ``sql_items.normalize`` gave; as ``coalesce_task``."""
+    """Make ``PAGES`` of a DataFrame that ``input_schema.normalize`` gave; as ``coalesce_task``."""
     # Handing a row to Python costs more than everything that is done with it: hand over what differs.
     also = [name for name in ("raw", "reason", "values", "odd") if name in rows.columns]
     given = [name for name in also if not isinstance(rows.schema[name].dataType, NullType)]
-    task = coalesce_task(batches, schema, totals, most=most)
+    task = coalesce_task(service, schema, totals, most=most)
     return rows.select(*schema.columns, *given).mapInArrow(task, PAGES)

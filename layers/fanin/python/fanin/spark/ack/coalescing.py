@@ -17,13 +17,11 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.coalescer import pages_from_rows
-from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import BatchReader, StoredBatches
+from fanin.spark.ack.input_schema import InputSchema, check_columns, normalize
 from fanin.spark.ack.ledger_writes import COUNTS, FAILURE, Acknowledged, fail, mark
 from fanin.spark.ack.page_merger import in_order, merge, merge_task
 from fanin.spark.ack.parquet_files import ParquetFiles, pages_from_files
 from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA
-from fanin.spark.ack.sql_items import check_columns, normalize
 from fanin.spark.inputs.formats import Dataset, DatasetFormat
 from fanin.spark.inputs.names import case_sensitive, with_names
 from fanin.spark.inputs.opening import Opened, open_input
@@ -109,7 +107,7 @@ class Coalesced(NamedTuple):
 
 def coalesce(given: Given) -> Coalesced:
     """Find the words that a run is to clear and the items that it fails, and write the rejects."""
-    spark, batches = given.rows.sparkSession, StoredBatches(given.service)
+    spark, service = given.rows.sparkSession, given.service
     # Early, so that a run does not read everything and fail then.
     work = [f"{given.work}/{name}" for name in WORK]
     check_apart(spark, "rejects", given.rejects, work)
@@ -118,11 +116,11 @@ def coalesce(given: Given) -> Coalesced:
         check_replaceable(spark, folder)
     rows, schema, totals = given.named()
     if given.files and not totals and given.files.readable(schema):
-        pages = pages_from_files(spark, given.files, schema, batches, reasons="reason" in rows.columns)
+        pages = pages_from_files(spark, given.files, schema, service, reasons="reason" in rows.columns)
     else:
-        pages = pages_from_rows(normalize(rows, schema, totals), schema, batches, totals)
+        pages = pages_from_rows(normalize(rows, schema, totals), schema, service, totals)
         pages = replace_dataset(pages, f"{given.work}/pages")
-    merged = replace_dataset(merge(pages, schema, batches), f"{given.work}/merged")
+    merged = replace_dataset(merge(pages, schema, service), f"{given.work}/merged")
     counts = F.sum("rows"), F.count("mask"), F.count("why"), *map(sum_of, range(1, len(totals) + 1))
     found = merged.groupBy("reason").agg(F.count(F.lit(1)), *counts).collect()
     places = range(2, 5 + len(totals))
@@ -190,7 +188,7 @@ TASKS: Final = 32  # most tasks, of at most so many rows each, so that what come
 def acknowledge_few(given: Given) -> Acknowledged | None:
     """As ``acknowledge_many``, if the rows are few; None if they are not: then nothing was written."""
     spark, (rows, schema, totals) = given.rows.sparkSession, given.named()
-    few = coalesce_few(rows, schema, StoredBatches(given.service), totals)
+    few = coalesce_few(rows, schema, given.service, totals)
     if few is None:
         return None
     counted = write_few_rejects(spark, few.rejects, given.rejects, write_empty=given.small)
@@ -232,15 +230,15 @@ class Few(NamedTuple):
 
 
 def coalesce_few(
-    rows: DataFrame, schema: InputSchema, batches: BatchReader, totals: Sequence[str] = ()
+    rows: DataFrame, schema: InputSchema, service: Service, totals: Sequence[str] = ()
 ) -> Few | None:
     """Coalesce the rows if they are few, in one Spark job; None if there are more."""
     named = normalize(rows, schema, totals)
     # To join partitions takes no shuffle, so it is still one job; a task that has too much stops early.
-    pages = pages_from_rows(named.coalesce(TASKS), schema, batches, totals, most=ROWS).collect()
+    pages = pages_from_rows(named.coalesce(TASKS), schema, service, totals, most=ROWS).collect()
     # Rows without a partition, such as those of an empty file, have no task, and give not even a count.
     count = sum(one["rows"] or 0 for one in pages)
     if count > ROWS:
         return None
     record = page(PAGE_SCHEMA, in_order(pages))
-    return Few(count, [row for some in merge_task(batches, schema)([record]) for row in some.to_pylist()])
+    return Few(count, [row for some in merge_task(service, schema)([record]) for row in some.to_pylist()])

@@ -1,14 +1,16 @@
-"""How the rows of the input name items, and which of their values are whole numbers."""
+"""How the rows of the input name items, and what these bring: columns, as tasks take them."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql import types as T  # noqa: N812
 
+from fanin.domain.limits import MAX_REASON
+from fanin.domain.totals import MAX_VALUE, check_names
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.names import quoted
 from fanin.spark.runtime.rejects import SCHEMA as REJECTS
@@ -111,3 +113,82 @@ class InputSchema:
         """A row that names its item by ordinal, as JSON with the columns that the input has."""
         row = {} if self.batch_id is not None else {"batch_id": batch_id}
         return json.dumps({**row, "ordinal": ordinal})
+
+
+def normalize(rows: DataFrame, schema: InputSchema, totals: Sequence[str] = ()) -> DataFrame:
+    """Give the columns that name items the types that all other functions take.
+
+    Returns:
+        ``item``, as text. Or ``batch_id`` and ``ordinal`` as BIGINT, null where they are not whole numbers,
+        and ``raw``: such a row as JSON. ``raw`` has the type VOID if all columns have whole numbers. If there
+        is a ``reason``, it is text; if there are totals, their columns become those of ``with_values``.
+    """
+    schema.check_types(rows.schema)
+    if totals:
+        rows = with_values(rows, totals)
+    if "reason" in rows.columns:
+        rows = rows.withColumn("reason", F.substring(F.col("reason").cast("string"), 1, MAX_REASON))
+    if schema.by_id:
+        text = F.col("item").cast("string")
+        # Spark walks over all characters to cut a text; one of so few bytes needs no cut.
+        short = F.octet_length(text) <= LONGEST
+        return rows.withColumn("item", F.when(short, text).otherwise(F.substring(text, 1, LONGEST)))
+    kinds = {name: rows.schema[name].dataType for name in schema.columns}
+    numbers = {name: whole_number(name, kind) for name, kind in kinds.items()}
+    raw = F.lit(None)
+    if others := [name for name, kind in kinds.items() if not isinstance(kind, ALWAYS_WHOLE)]:
+        ragged = [F.col(name).isNotNull() & numbers[name].isNull() for name in others]
+        raw = F.when(ragged[0] | ragged[-1], _bounded_json(rows, schema))
+    given = {} if schema.batch_id is None else {"batch_id": F.lit(schema.batch_id).cast(T.LongType())}
+    return rows.withColumns({"raw": raw, **numbers, **given})
+
+
+def _bounded_json(rows: DataFrame, schema: InputSchema) -> Column:
+    """A row that names no item, as JSON; of texts as much as of ids."""
+    texts = {name for name in schema.columns if isinstance(rows.schema[name].dataType, T.StringType)}
+    shown = {name: F.substring(name, 1, LONGEST) if name in texts else F.col(name) for name in schema.columns}
+    columns = (column.alias(name) for name, column in shown.items())
+    return F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
+
+
+TAKEN: Final = ("item", "batch_id", "ordinal", "reason")
+"""Columns that mean something else, so that no total can be read from them."""
+
+
+def check_columns(totals: Sequence[str], columns: T.StructType) -> tuple[str, ...]:
+    """Return the names of the totals, if the input has a column for each."""
+    names = check_names(totals)
+    for name in names:
+        if name in TAKEN:
+            raise InvalidRequest(
+                f"the column {name} does not hold a total: it says which item a row is for, or why it failed"
+            )
+        if name not in columns.names:
+            raise InvalidRequest(
+                f"the input has no column {name} with what items bring to the total {name}; it has:"
+                f" {', '.join(sorted(columns.names))}"
+            )
+        check_type(name, columns[name].dataType, ": what items bring to a total are whole numbers")
+    return names
+
+
+def with_values(rows: DataFrame, totals: Sequence[str]) -> DataFrame:
+    """Read what each row's item brings.
+
+    Returns:
+        The rows without these columns, and with ``values``: one for each total, null for nothing; and with
+        ``odd``, which says what is wrong with them, or is null.
+    """
+    numbers = {name: whole_number(name, rows.schema[name].dataType) for name in totals}
+    odd = [
+        F.when(
+            F.col(name).isNotNull() & ~F.coalesce(number.between(-MAX_VALUE, MAX_VALUE), F.lit(False)),
+            F.concat(
+                F.lit(f"total {name} is not a whole number within ±2⁵³: "),
+                F.substring(F.col(name).cast("string"), 1, 40),
+            ),
+        )
+        for name, number in numbers.items()
+    ]
+    read = rows.withColumns({"_values": F.array(*numbers.values()), "_odd": F.coalesce(*odd, F.lit(None))})
+    return read.drop(*totals).withColumnsRenamed({"_values": "values", "_odd": "odd"})

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from fanin.app.ledger.known_batches import check_issued
 from fanin.domain import ids
@@ -16,29 +15,6 @@ from fanin.spark.runtime.service import Service
 
 _MOST: Final = 100_000  # prefixes and batches that are remembered; when there are more, all are forgotten
 _TREE: Final = Tree()
-
-
-class BatchReader(Protocol):
-    """Where tasks read batches; Spark sends it to them with the functions that they run."""
-
-    def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
-        """The rows of those batches that exist, as they are now."""
-
-    def now(self) -> int:
-        """Milliseconds since the epoch."""
-
-
-@dataclass(frozen=True)
-class StoredBatches:
-    """Reads the batches of a stack."""
-
-    service: Service
-
-    def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
-        return self.service.ledger().ports.batches.read(batch_ids)
-
-    def now(self) -> int:
-        return self.service.ledger().ports.clock.now()
 
 
 class Refused(NamedTuple):
@@ -54,8 +30,8 @@ Found: TypeAlias = Block | Refused
 class IssuedItems:
     """Checks prefixes of item ids, each once, and remembers the batches that it has read."""
 
-    def __init__(self, batches: BatchReader) -> None:
-        self._batches = batches
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._rows: dict[int, Batch | None] = {}
         self._found: dict[str, Found] = {}
 
@@ -106,7 +82,8 @@ class IssuedItems:
             one for one, stop in needed.items() if one not in rows or ((r := rows[one]) and r.items < stop)
         ]
         if stale:
-            read = self._batches.read([one for one in stale if 0 <= one <= ids.MAX_BATCH_ID])
+            known = [one for one in stale if 0 <= one <= ids.MAX_BATCH_ID]
+            read = self._service.ledger().ports.batches.read(known)
             rows |= {one: read.get(one) for one in stale}
             if len(self._rows) > _MOST:
                 self._rows.clear()
@@ -125,7 +102,7 @@ class IssuedItems:
     def _refused(self, batch_id: int, row: Batch | None) -> Refused | None:
         if row is None:
             return Refused(Reason.FOREIGN, f"there is no batch {batch_id}")
-        if row.gone(self._batches.now()):
+        if row.gone(self._service.ledger().ports.clock.now()):
             return Refused(Reason.GONE, f"batch {batch_id} is past its lifetime")
         if row.mode is Mode.ESTIMATED:
             return Refused(Reason.FOREIGN, f"batch {batch_id} is estimated: its items have no bits")

@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fanin.spark.runtime.arrow import changes
+
 PAGE_BITS: Final = 15
 PAGE: Final = 1 << PAGE_BITS
 PAGE_BYTES: Final = PAGE // 8
@@ -247,15 +249,12 @@ class PageBuilder:
         else:
             order = np.lexsort((ordinals, keys))
             keys, ordinals = keys[order], ordinals[order]
-        again = np.zeros(len(keys), bool)
-        again[1:] = (ordinals[1:] == ordinals[:-1]) & (keys[1:] == keys[:-1])
+        again = ~changes(keys, ordinals)
         if again.any():
             yield keys[again], ordinals[again]
         keys, ordinals = keys[~again], ordinals[~again]
         numbers = ordinals >> PAGE_BITS
-        new = np.ones(len(keys), bool)
-        new[1:] = (numbers[1:] != numbers[:-1]) | (keys[1:] != keys[:-1])
-        starts = np.flatnonzero(new)
+        starts = np.flatnonzero(changes(keys, numbers))
         stops = np.append(starts[1:], len(keys))
         offsets = (ordinals & PAGE - 1).astype("<u2")
         heads = (each.tolist() for each in (keys[starts], numbers[starts], starts, stops))

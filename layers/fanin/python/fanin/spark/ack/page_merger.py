@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -22,11 +21,12 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.domain import ids
 from fanin.spark.ack.coalescer import REPEATED
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import BatchReader, IssuedItems
+from fanin.spark.ack.issued import IssuedItems
 from fanin.spark.ack.page_builder import PAGE, PAGE_BITS, WORDS, Ints, Words, bitmaps, popcount
-from fanin.spark.ack.schemas import MERGED, MERGED_SCHEMA, PAGE_SCHEMA, filled, slices
-from fanin.spark.runtime.arrow import ArrowBatches, Task, page
+from fanin.spark.ack.schemas import MERGED, MERGED_SCHEMA, PAGE_SCHEMA
+from fanin.spark.runtime.arrow import ArrowBatches, Task, changes, filled, page, slices
 from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.service import Service
 
 WINDOW_BITS: Final = 18
 """A window is what one word of level 2 covers: 262,144 items, 8 pages, 4,096 words of level 0."""
@@ -83,7 +83,7 @@ def _pages_of(items: Sequence[tuple[int, int, bool]]) -> _Merged:
     if not items:
         return _NO_PAGES
     batch_ids, ordinals, failed = map(np.array, zip(*items, strict=True))
-    new = _changes(batch_ids, ordinals >> PAGE_BITS)
+    new = changes(batch_ids, ordinals >> PAGE_BITS)
     starts, places = np.flatnonzero(new), np.cumsum(new) - 1
     flags = np.zeros((2, len(starts), PAGE), bool)
     flags[0, places, ordinals & PAGE - 1] = True
@@ -92,14 +92,14 @@ def _pages_of(items: Sequence[tuple[int, int, bool]]) -> _Merged:
     return _Merged(batch_ids[starts], ordinals[starts] >> PAGE_BITS, words[0], words[1])
 
 
-def merge_task(batches: BatchReader, schema: InputSchema) -> Task:
+def merge_task(service: Service, schema: InputSchema) -> Task:
     """Make the function of a task that merges ``PAGES`` to ``MERGED``.
 
     All rows of a window must be in one partition, in the order of ``in_order``.
     """
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        merger = _Merger(IssuedItems(batches), schema)
+        merger = _Merger(IssuedItems(service), schema)
         for some in slices(records, _AT_ONCE):
             yield from merger.add(some)
         yield from merger.finish()
@@ -171,7 +171,7 @@ class _Merger:
         if single:
             order = np.lexsort((every.numbers, every.batch_ids))  # keeps those of a page in their order
             every, prefixes = every.part(order), [prefixes[at] for at in order.tolist()]
-        starts = np.flatnonzero(_changes(every.batch_ids, every.numbers))
+        starts = np.flatnonzero(changes(every.batch_ids, every.numbers))
         pages = every
         if len(starts) < len(every.items):  # otherwise each page is there once, and there is nothing to join
             joined = (np.bitwise_or.reduceat(some, starts, axis=0) for some in (every.items, every.failed))
@@ -182,7 +182,7 @@ class _Merger:
                 group = slice(int(starts[at]), int(stop))
                 page_of = int(pages.batch_ids[at]), int(pages.numbers[at])
                 yield from self._repeats(*page_of, every.items[group], prefixes[group])
-        last = np.flatnonzero(_changes(pages.batch_ids, pages.numbers // _PAGES))[-1]
+        last = np.flatnonzero(changes(pages.batch_ids, pages.numbers // _PAGES))[-1]
         self._rest = pages.part(slice(last, None))
         yield from self._lift(pages.part(slice(last)))
 
@@ -210,7 +210,7 @@ class _Merger:
         if not len(pages.numbers):
             return
         windows = pages.numbers // _PAGES
-        new = _changes(pages.batch_ids, windows)
+        new = changes(pages.batch_ids, windows)
         starts = np.flatnonzero(new)
         words: Words = np.zeros((len(starts), _PAGES, WORDS), np.uint64)
         words[np.cumsum(new) - 1, pages.numbers % _PAGES] = pages.items & ~pages.failed
@@ -240,23 +240,16 @@ def _first(prefix: str) -> int:
     return ids.parse_prefix(prefix).first
 
 
-def _changes(*keys: Ints) -> npt.NDArray[np.bool_]:
-    """Mark the rows whose keys differ from those of the row before."""
-    new = np.ones(len(keys[0]), bool)
-    new[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
-    return new
-
-
 def _counts(words: Words) -> Any:
     return popcount(words).sum(axis=1, dtype=np.int64)
 
 
-def merge(pages: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
+def merge(pages: DataFrame, schema: InputSchema, service: Service) -> DataFrame:
     """Merge ``PAGES`` to ``MERGED``: each word in one task."""
     window = F.shiftright("page", WINDOW_BITS - PAGE_BITS)
     each = [F.col(name).asc_nulls_last() for name in ("ordinal", "why", "value")]
     ordered = pages.repartition("batch_id", window).sortWithinPartitions("batch_id", "page", *each)
-    return ordered.mapInArrow(merge_task(batches, schema), MERGED)
+    return ordered.mapInArrow(merge_task(service, schema), MERGED)
 
 
 def in_order(rows: Sequence[Any]) -> list[Any]:

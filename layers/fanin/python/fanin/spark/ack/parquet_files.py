@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.coalescer import coalesce_task
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
-from fanin.spark.ack.issued import BatchReader
 from fanin.spark.ack.numpy_items import decoded
 from fanin.spark.ack.schemas import PAGES
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.inputs.opening import DAMAGED, contradiction
 from fanin.spark.runtime.arrow import ArrowBatches, for_each
 from fanin.spark.runtime.places import file_system, place_of
+from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import most_tasks
 
 _LEAST: Final = 8 << 20  # a task is worth starting for so many bytes of files
@@ -169,16 +169,11 @@ def _bounded(column: Any) -> Any:
 
 
 def pages_from_files(
-    spark: SparkSession,
-    files: ParquetFiles,
-    schema: InputSchema,
-    batches: BatchReader,
-    *,
-    reasons: bool = False,
+    spark: SparkSession, files: ParquetFiles, schema: InputSchema, service: Service, *, reasons: bool = False
 ) -> DataFrame:
     """Make ``PAGES`` of Parquet files, which tasks read themselves."""
     splits = files.splits(most_tasks(spark))
-    coalesce = coalesce_task(batches, schema)
+    coalesce = coalesce_task(service, schema)
 
     def read(number: int) -> Iterator[ArrowBatches]:
         return coalesce(files.read(splits[number], schema, reasons=reasons))

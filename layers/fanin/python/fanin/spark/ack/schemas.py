@@ -1,11 +1,10 @@
 """The rows that tasks pass to each other while acknowledgements are coalesced."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
-from fanin.spark.runtime.arrow import ArrowBatches, ddl
+from fanin.spark.runtime.arrow import ddl
 
 _VALUES: Final = pa.list_(pa.int64())
 
@@ -50,22 +49,3 @@ the id of its item, if that came with one. Rejects and numbers of rows are as in
 MARK_SCHEMA: Final = pa.schema(list(MERGED_SCHEMA)[:5])
 """Bits to clear; the mask is the word's 64 bits, as a signed number. ``brought`` has an array for each of
 their items that brings something: its ordinal, and a value for each total, null for nothing."""
-
-
-def filled(schema: Any, count: int, **columns: Any) -> ArrowBatches:
-    """Make ``count`` rows of a schema; columns that are not given are null."""
-    arrays = []
-    for name, kind in zip(schema.names, schema.types, strict=True):
-        values = columns.get(name)
-        if isinstance(values, pa.Array):
-            arrays.append(values.cast(kind))
-        else:
-            arrays.append(pa.nulls(count, kind) if values is None else pa.array(values, kind))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def slices(records: Iterable[ArrowBatches], most: int) -> Iterator[ArrowBatches]:
-    """Divide record batches into some of at most so many rows, without a copy."""
-    for record in records:
-        for first in range(0, record.num_rows, most):
-            yield record.slice(first, most)

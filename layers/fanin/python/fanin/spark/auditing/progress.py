@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.tree import Tree
+from fanin.spark.runtime.arrow import changes, ddl, filled
 
 Columns: TypeAlias = dict[str, Any]
 """Column → numpy array; all have the same length."""
@@ -36,9 +37,13 @@ class Measured(IntEnum):
     LOST = 2  # a finished word that no word above it knows of: no bit above it is clear
 
 
-MEASURE: Final = (
-    "part tinyint, batch_id bigint, level int, number bigint, start bigint, stop bigint, done bigint"
+_MEASURED: Final = pa.schema(
+    [
+        *(("part", pa.int8()), ("batch_id", pa.int64()), ("level", pa.int32())),
+        *((name, pa.int64()) for name in ("number", "start", "stop", "done")),
+    ]
 )
+MEASURE: Final = ddl(_MEASURED)
 
 BLOCK: Final = ("batch_id", "tier", "block")
 TAKEN: Final = (*BLOCK, "level", "number", "cleared", "finished", "items")
@@ -71,9 +76,7 @@ def _whole_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[Columns]:
 
 
 def _block_starts(columns: Columns) -> Any:
-    changed = np.ones(len(columns["level"]), bool)
-    changed[1:] = np.any([columns[name][1:] != columns[name][:-1] for name in BLOCK], axis=0)
-    return np.flatnonzero(changed)
+    return np.flatnonzero(changes(*(columns[name] for name in BLOCK)))
 
 
 def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
@@ -151,15 +154,7 @@ def _below(runs: tuple[Any, Any, Any], levels: Any, places: Any) -> Any:
 
 
 def _page(part: Measured, batch: Any, **columns: Any) -> pa.RecordBatch:
-    zeros = np.zeros(len(batch), np.int64)
-    return pa.RecordBatch.from_pydict(
-        {
-            "part": pa.array(np.full(len(batch), part.value, np.int8)),
-            "batch_id": pa.array(batch),
-            "level": pa.array(columns.get("level", zeros).astype(np.int32)),
-            **{name: pa.array(columns.get(name, zeros)) for name in ("number", "start", "stop", "done")},
-        }
-    )
+    return filled(_MEASURED, len(batch), part=[part.value] * len(batch), batch_id=batch, **columns)
 
 
 TREE: Final = Tree()

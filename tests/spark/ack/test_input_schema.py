@@ -5,8 +5,7 @@ import json
 import pytest
 from pyspark.sql.types import NullType
 
-from fanin.spark.ack.input_schema import LONGEST, InputSchema
-from fanin.spark.ack.sql_items import normalize
+from fanin.spark.ack.input_schema import LONGEST, InputSchema, normalize
 
 BY_ID, BY_ORDINAL = InputSchema(by_id=True), InputSchema(by_id=False)
 OF_BATCH = InputSchema(by_id=False, batch_id=7)

@@ -1,10 +1,10 @@
-"""Adds to the rows of a dataset what became of their items."""
+"""Adds to the rows of a dataset what became of their items: done, failed and why, held, or pending."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, TypeAlias
 
-import pyarrow as pa
+import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
@@ -13,18 +13,16 @@ from fanin.app.ports.parts import ResultRow
 from fanin.app.ports.words import WordKey, WordRow
 from fanin.domain.batch import Batch
 from fanin.domain.ids import checked_key, payload_digest
+from fanin.domain.limits import chunks
 from fanin.domain.picture import ItemState
 from fanin.domain.tree import Tree
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.input_schema import MAY_BE_WHOLE, InputSchema, check_key_type, whole_number
-from fanin.spark.ack.issued import StoredBatches
+from fanin.spark.ack.input_schema import MAY_BE_WHOLE, InputSchema, check_key_type, normalize, whole_number
+from fanin.spark.ack.issued import IssuedItems, Refused, find_items
 from fanin.spark.ack.page_merger import WINDOW_BITS
-from fanin.spark.ack.schemas import slices
-from fanin.spark.ack.sql_items import ABSENT, looked_up, normalize, resolve
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.names import folded, quoted, with_names
 from fanin.spark.inputs.opening import open_input
-from fanin.spark.runtime.arrow import ArrowBatches, page
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session_of
@@ -32,6 +30,9 @@ from fanin.spark.runtime.unreadable import decoded
 from fanin.spark.runtime.values import whole
 
 _ROW: Final = "_row"
+_Key: TypeAlias = tuple[Any, ...]
+_Found: TypeAlias = tuple[Any, ...]
+"""What is looked up, by what: such as batch and ordinal of an item, and its outcome and why."""
 
 
 def outcomes(
@@ -88,27 +89,71 @@ def outcomes(
         batch = F.lit(batch_id).cast("long") if schema.batch_id is not None else _batch(named)
         named = named.withColumn("ordinal", ordinals_of_keys(service, batch, F.col("key")))
     named = named.select(*schema.columns, _ROW)
-    found = resolve(normalize(named, schema), schema, StoredBatches(service))
-    unknown = F.coalesce("detail", "reason")
+
+    def find(keys: Sequence[_Key]) -> dict[_Key, _Found]:
+        items = find_items([name for (name,) in keys], IssuedItems(service), by_id=schema.by_id)
+        found = ((None, None, *one) if isinstance(one, Refused) else (*one, None, None) for one in items)
+        return dict(zip(keys, found, strict=True))
+
+    normal = normalize(named, schema)
+    if schema.by_id:
+        name = decoded(F.col("item"))  # or Python could not read it
+    else:
+        name = F.coalesce("raw", F.concat("batch_id", F.lit(":"), "ordinal"))
+    kind = "batch_id bigint, ordinal bigint, reason string, detail string"
+    found = normal.withColumn("_item", looked_up(find, kind, [name]))
+    unknown = F.coalesce("_item.detail", F.lit("it names no item"))
     if by_key:
-        no_ordinal = F.col("reason").isin(Reason.NULL.value, Reason.MALFORMED.value)
+        no_ordinal = F.coalesce("_item.reason", F.lit(Reason.NULL)).isin(Reason.NULL, Reason.MALFORMED)
         unknown = F.when(no_ordinal, F.lit("there is no item with this key in its batch")).otherwise(unknown)
-    items = found.select(_ROW, "batch_id", "ordinal", unknown.alias("_unknown"))
+    unknown = F.when(F.col("_item.ordinal").isNull(), unknown)
+    items = found.select(_ROW, "_item.batch_id", "_item.ordinal", unknown.alias("_unknown"))
     # Neighbours come to one task, which reads their words once.
     spread = items.repartition("batch_id", F.shiftright("ordinal", WINDOW_BITS))
     ordered = spread.sortWithinPartitions("batch_id", "ordinal")
     there = F.col("ordinal").isNotNull()
-    names = [F.when(there, F.col(name)).otherwise(F.lit(ABSENT)) for name in ITEMS.names]
+    item = [F.when(there, F.col(name)).otherwise(F.lit(ABSENT)) for name in ("batch_id", "ordinal")]
 
-    def read(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        for some in slices(records, _AT_ONCE):
-            yield states(some, service.ledger(), keys="key" in added, results=results)
+    def read(keys: Sequence[_Key]) -> dict[_Key, _Found]:
+        told = dict[_Key, _Found]()
+        for some in chunks(keys, max_items=_AT_ONCE):
+            told |= states(some, service.ledger(), keys="key" in added, results=results)
+        return told
 
+    kind = "outcome string, why string, key string, result string"
+    state = ordered.withColumn("_state", looked_up(read, kind, item))
     told = {name: F.col(f"_state.{name}") for name in added}
     told["outcome"] = F.coalesce("_state.outcome", F.lit("unknown"))
     told["why"] = F.coalesce("_state.why", "_unknown")
-    state = ordered.withColumn("_state", looked_up(read, ITEMS, STATES, names))
     return state.select(f"{_ROW}.*", *(column.alias(name) for name, column in told.items()))
+
+
+ABSENT: Final = -1
+"""Stands for a number that is not there: a column of pandas that has nulls would round the others."""
+
+
+def looked_up(
+    look: Callable[[Sequence[_Key]], Mapping[_Key, _Found]], kind: str, columns: Sequence[Column]
+) -> Column:
+    """Look up what belongs to some columns, as a structure: null where a key is null or ``ABSENT``.
+
+    Args:
+        look: gives what belongs to some keys, which are all different, and in order.
+        kind: the columns of what it gives, such as ``reason string, detail string``.
+        columns: the keys of a row.
+    """
+    names = [column.partition(" ")[0] for column in kind.split(", ")]
+
+    def run(given: pd.DataFrame) -> pd.DataFrame:
+        asked = list(zip(*(given[name].tolist() for name in given.columns), strict=True))
+        there = sorted({key for key in asked if None not in key and ABSENT not in key})
+        told: Mapping[_Key, _Found] = look(there) if there else {}
+        nothing = [None] * len(names)
+        return pd.DataFrame([told.get(key, nothing) for key in asked], columns=names, dtype=object)
+
+    run.__annotations__ = {"given": pd.DataFrame, "return": pd.DataFrame}  # which Spark looks at
+    keys = (column.alias(f"key_{place}") for place, column in enumerate(columns))
+    return F.pandas_udf(run, kind)(F.struct(*keys))  # type: ignore[attr-defined, no-any-return]
 
 
 def _batch(rows: DataFrame) -> Column:
@@ -122,67 +167,66 @@ def ordinals_of_keys(service: Service, batch_id: Column, key: Column, body: Colu
     With ``body``, the messages of the items, one that was added with another message has none.
     """
     columns = [F.coalesce(batch_id, F.lit(ABSENT)), decoded(key), F.lit("") if body is None else body]
-    return looked_up(
-        lambda records: (find_keys(one, service.ledger()) for one in records), KEYS, KEYED, columns
-    ).getField("ordinal")
+    return looked_up(lambda keys: find_keys(keys, service.ledger()), "ordinal bigint", columns).getField(
+        "ordinal"
+    )
 
 
-ITEMS: Final = pa.schema([("batch_id", pa.int64()), ("ordinal", pa.int64())])
-STATES: Final = pa.schema([*ITEMS, *((name, pa.string()) for name in ("outcome", "why", "key", "result"))])
-KEYS: Final = pa.schema([("batch_id", pa.int64()), ("key", pa.string()), ("body", pa.string())])
-"""Names of items by their keys; ``body`` is empty, or the message with which the item was to be added."""
-KEYED: Final = pa.schema([*KEYS, ("ordinal", pa.int64())])
 _AT_ONCE: Final = 10_000
 _TREE: Final = Tree()
-_Row = tuple[int, int, str, str | None, str | None, str | None]
 _UNTOUCHED: Final = WordRow(_TREE.full, 0, {})
 
 
-def find_keys(record: ArrowBatches, ledger: LedgerService) -> ArrowBatches:
-    """Find the items of some keys; one that is not there, or has another message, has no ordinal."""
-    asked = list(zip(*(column.to_pylist() for column in record.columns), strict=True))
+def find_keys(asked: Sequence[_Key], ledger: LedgerService) -> dict[_Key, _Found]:
+    """Find the ordinals of items by batch, key and body; those of none are left out.
+
+    The body is empty, or the message with which the item was to be added: with another it is another item.
+    """
     keys: dict[int, list[str]] = {}
     for batch_id, key, _ in asked:
         with suppress(InvalidRequest):
             one = checked_key(key)
             keys.setdefault(batch_id, []).append(one)
     found = {batch_id: ledger.ports.parts.keys(batch_id, some) for batch_id, some in keys.items()}
-    rows = []
+    told = dict[_Key, _Found]()
     for batch_id, key, body in asked:
         row = found.get(batch_id, {}).get(key)
-        same = row and not (body and row.payload and row.payload != payload_digest(body))
-        rows.append((batch_id, key, body, row.ordinal if row and same else None))
-    return page(KEYED, rows)
+        if row and not (body and row.payload and row.payload != payload_digest(body)):
+            told[batch_id, key, body] = (row.ordinal,)
+    return told
 
 
 def states(
-    record: ArrowBatches, ledger: LedgerService, *, keys: bool = False, results: bool = False
-) -> ArrowBatches:
-    """Read ``STATES`` of some items: their words, those above, and the reasons of those that failed.
+    items: Sequence[_Key], ledger: LedgerService, *, keys: bool = False, results: bool = False
+) -> dict[_Key, _Found]:
+    """Read what became of some items: their words, those above, and the reasons of those that failed.
 
     Args:
-        record: ``batch_id`` and ``ordinal`` of items of exact batches, each once and ordered.
+        items: batch and ordinal of items of exact batches, each once and ordered.
         ledger: which is asked.
         keys: whether to read the keys of items, too, where their batch has any.
         results: whether to read the results of items that are done, too, where their batch keeps them.
+
+    Returns:
+        Of each item its outcome and why, its key and its result.
     """
     ordinals: dict[int, list[int]] = {}
-    for batch_id, ordinal in zip(*(column.to_pylist() for column in record.columns[:2]), strict=True):
+    for batch_id, ordinal in items:
         ordinals.setdefault(batch_id, []).append(ordinal)
     batches = ledger.ports.batches.read(ordinals)
-    rows: list[_Row] = []
+    told = dict[_Key, _Found]()
     for batch_id, some in ordinals.items():
         if batch := batches.get(batch_id):
-            rows += _of_batch(ledger, batch, some, keys=keys, results=results)
+            told |= _of_batch(ledger, batch, some, keys=keys, results=results)
         else:
             why = f"there is no batch {batch_id}"
-            rows += [(batch_id, ordinal, "unknown", why, None, None) for ordinal in some]
-    return page(STATES, rows)
+            told |= {(batch_id, ordinal): ("unknown", why, None, None) for ordinal in some}
+    return told
 
 
 def _of_batch(
     ledger: LedgerService, batch: Batch, ordinals: Sequence[int], *, keys: bool, results: bool
-) -> list[_Row]:
+) -> dict[_Key, _Found]:
     found, parts = _states(ledger, batch, ordinals), ledger.ports.parts
     # A held item is pending, and nothing but its note says that it has failed.
     noted = (ItemState.FAILED, ItemState.PENDING) if batch.holds else (ItemState.FAILED,)
@@ -195,10 +239,10 @@ def _of_batch(
     done = [ordinal for ordinal, state in found.items() if results and state is ItemState.DONE]
     given = parts.results(batch.batch_id, done) if batch.results and done else {}
     told = {ordinal: _result(ledger, row) for ordinal, row in given.items()}
-    return [
-        (batch.batch_id, one, str(found[one]), why.get(one), named.get(one), told.get(one))
+    return {
+        (batch.batch_id, one): (str(found[one]), why.get(one), named.get(one), told.get(one))
         for one in ordinals
-    ]
+    }
 
 
 def _result(ledger: LedgerService, row: ResultRow) -> str | None:

@@ -1,1 +1,0 @@
-"""What became of the items of a dataset: done, failed and why, held, or pending."""
