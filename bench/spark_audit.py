@@ -16,7 +16,7 @@ from bench.figures import Figure
 from fanin.adapters.dynamodb.rows import encode
 from fanin.domain.batch import Batch, State
 from fanin.domain.tree import positions
-from fanin.spark.auditing.export import line
+from fanin.spark.auditing.tables import line
 from fanin.spark.jobs.audit import JOB
 from fanin.spark.runtime.session import session
 from tests.spark.export_writer import write_export

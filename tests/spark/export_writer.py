@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fanin.spark.auditing.export import FORMAT, FULL, SUMMARY
+from fanin.spark.auditing.tables import FORMAT, FULL, SUMMARY
 
 _VERSION = "2020-06-30"
 

@@ -15,8 +15,8 @@ from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.ids import Group
 from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree, positions
-from fanin.spark.auditing import export, rows
-from fanin.spark.auditing.export import line
+from fanin.spark.auditing import tables
+from fanin.spark.auditing.tables import line
 from fanin.spark.auditing.verdicts import Audit
 from tests.spark.export_writer import write_export
 
@@ -122,6 +122,6 @@ class Tables:
 
     def snapshot(self, spark: SparkSession, folder: Path) -> Audit:
         """Read the exports as a job does."""
-        batches, words = (export.read(spark, str(path)) for path in self.export(folder))
-        typed = rows.batches(batches.lines(spark)).persist(), rows.words(words.lines(spark)).persist()
+        batches, words = (tables.read_export(spark, str(path)) for path in self.export(folder))
+        typed = tables.batches(batches.lines(spark)).persist(), tables.words(words.lines(spark)).persist()
         return Audit(*typed, batches.at, words.at)

@@ -13,8 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.batch import Mode
-from fanin.spark.auditing import export
-from fanin.spark.auditing.export import line
+from fanin.spark.auditing.tables import line, read_export
 from fanin.spark.jobs.audit import JOB
 from tests.spark.auditing.worlds import World, planted, sound, with_totals, wrong_totals
 from tests.spark.export_writer import write_export
@@ -242,6 +241,6 @@ def test_files_that_the_manifest_does_not_name_are_ignored(spark, tmp_path):
     home = write_export(tmp_path, "words", [rows(1, 2), [], rows(3)], at=1, prefix="daily")
     (home / "data" / "stray.json").write_text(rows(9)[0])
 
-    found = export.read(spark, str(home))
+    found = read_export(spark, str(home))
 
     assert found.lines(spark).count() == 3

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.errors import Throttled
-from fanin.spark.auditing.export import line, read_segment
+from fanin.spark.auditing.tables import line, read_segment
 
 
 class DynamoDB:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.limits import shown
 from fanin.errors import FaninError, InvalidRequest
-from fanin.spark.auditing import export, rows
+from fanin.spark.auditing import tables
 from fanin.spark.auditing.findings import MOVING
 from fanin.spark.auditing.verdicts import Audit
 from fanin.spark.runtime.arrow import ArrowBatches, ddl, for_each
@@ -136,22 +136,22 @@ def audit(
 
     began = time.time_ns() // 1_000_000
     _check_folders(spark, kept, folder)
-    exports = list[export.Export]()
+    exports = list[tables.Export]()
     if batches_export is None or words_export is None:
         tell("reads the tables")
         settings = (service := service or Service.from_env()).settings()
         lines = [
-            export.scan(spark, service, table, segments=segments, consistent=not eventually)
+            tables.scan(spark, service, table, segments=segments, consistent=not eventually)
             for table in (settings.batches_table, settings.words_table)
         ]
     else:
         tell("reads the exports")
         places = path_of("batches_export", batches_export), path_of("words_export", words_export)
-        exports = [export.read(spark, place) for place in places]
+        exports = [tables.read_export(spark, place) for place in places]
         lines = [one.lines(spark) for one in exports]
     # They are written, since a second scan may find others; then it is checked that none were lost.
-    batches = replace_dataset(rows.batches(lines[0]), f"{kept}/batches")
-    words = replace_dataset(rows.words(lines[1]), f"{kept}/words")
+    batches = replace_dataset(tables.batches(lines[0]), f"{kept}/batches")
+    words = replace_dataset(tables.words(lines[1]), f"{kept}/words")
     ended = time.time_ns() // 1_000_000
     counts = batches.count(), words.count()
     for one, count in zip(exports, counts, strict=False):

@@ -10,15 +10,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from fanin import names
 from fanin.domain.batch import RETENTION, Mode, State
 from fanin.domain.limits import MAX_LIFETIME
-from fanin.spark.auditing import rows, sums
+from fanin.spark.auditing import sums, tables
 from fanin.spark.auditing.progress import TOP, Measured
 
 
 class FindingKind(StrEnum):
     """What the audit found; docs/how-to/spark/audit.md says what each means, and what to do."""
 
-    MALFORMED_KEY = rows.MALFORMED_KEY
-    MALFORMED_ROW = rows.MALFORMED_ROW
+    MALFORMED_KEY = tables.MALFORMED_KEY
+    MALFORMED_ROW = tables.MALFORMED_ROW
     CONTRADICTION = "contradiction"
     NO_SUCH_CHILD = "no_such_child"
     OUTSIDE = "outside"

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from fanin.adapters.dynamodb.rows import SUMS
 from fanin.domain.batch import Mode, State
 from fanin.domain.totals import MAX_CHILD_SUM, MAX_TOTALS
-from fanin.spark.auditing.rows import SUM
+from fanin.spark.auditing.tables import SUM
 
 _ZERO: Final = f"cast(0 as {SUM})"
 _PLACES: Final = f"sequence(0, {MAX_TOTALS - 1})"

@@ -26,8 +26,8 @@ _ACTIVE_UNTIL: Final = f"coalesce(ended_at, touched_at + least(greatest(1, {_IDL
 class Audit:
     """What a snapshot of the two tables says. Write its datasets while it is ``kept``."""
 
-    batch_rows: DataFrame  # of ``rows.batches``
-    word_rows: DataFrame  # of ``rows.words``
+    batch_rows: DataFrame  # of ``tables.batches``
+    word_rows: DataFrame  # of ``tables.words``
     since: int  # milliseconds since the epoch; when reading the earlier table began
     until: int  # when reading the later table ended
 
@@ -99,7 +99,7 @@ class Audit:
         """The words with their batches and their places in the trees.
 
         Returns:
-            The rows of ``rows.words`` with the columns of ``progress.with_places`` and of their batches, and
+            The rows of ``tables.words`` with the columns of ``progress.with_places``, those of their batches,
             gone: whether the word has expired.
             known: whether it has a batch that has not.
             judged: whether the word and its batch can be compared: both are there, and without a fault.
