@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the job asks for; each fan-out ends closed."""
     calls: list[dict[str, Any]] = []
 
+    @wraps(fan_out.fan_out)
     def fanned(rows: object, *, opened: Callable[[Batch], None], progress: bool, **more: Any) -> FannedOut:
         calls.append({"rows": rows, **more})
         request_of({name: more[name] for name in _OF_THE_BATCH})

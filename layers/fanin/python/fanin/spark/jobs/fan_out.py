@@ -4,13 +4,14 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import partial
 from typing import Final
 
 from pyspark.sql import SparkSession
 
 from fanin.client.conversions import targets
-from fanin.domain.batch import Batch, CloseWhen, OnDeadline
+from fanin.domain.batch import Batch, CloseWhen, OnDeadline, OpenBatch
 from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout.driver import fan_out
@@ -18,7 +19,7 @@ from fanin.spark.fanout.failed_rows import FailedRows
 from fanin.spark.fanout.opening import check_url
 from fanin.spark.inputs.formats import Dataset, Dialect
 from fanin.spark.jobs.options import add_dataset, argument, dataset_of, dialect_of, names_of_totals, option
-from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.jobs.running import Job, Summary, arguments_of
 from fanin.spark.runtime.service import Service
 from fanin.wire.json_types import decode_time
 
@@ -35,11 +36,6 @@ for good, whose items have failed.
 With --failed-from and --retry-of, the failed rows of an earlier fan-out are sent again, as a batch that
 retries the first. Each failure is sent once, however often this or `fanin redrive` runs.
 """
-_ROWS: Final = {
-    *("input", "failed_from", "and_pending", "format", "schema"),
-    *("delimiter", "encoding", "quote", "escape", "multiline", "so_far"),
-}
-"""Arguments that say which rows are sent, and what is no argument; all others are those of ``fan_out``."""
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,9 +109,10 @@ def _run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
         follow = f"`fanin status {batch.batch_id}` shows how far it is"
         print(f"fan-out: batch {batch.batch_id} is {batch.state}; {follow}", file=sys.stderr)
 
-    asked = {name: value for name, value in vars(options).items() if name not in _ROWS}
-    asked["metadata"] = dict(options.metadata)
-    return fan_out(_rows(options), opened=opened, progress=True, **asked).summary()
+    batch = {one.name: vars(options)[one.name] for one in fields(OpenBatch) if one.name in options}
+    batch["metadata"] = dict(options.metadata)
+    named = arguments_of(fan_out, options)
+    return fan_out(_rows(options), opened=opened, progress=True, **named, **batch).summary()
 
 
 def _rows(options: argparse.Namespace) -> Dataset | FailedRows:
