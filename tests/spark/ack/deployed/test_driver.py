@@ -6,8 +6,7 @@ import pytest
 
 from fanin.domain.batch import OpenBatch, State
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.driver import acknowledge, forecast
-from fanin.spark.ack.forecast import QUOTA, WARM
+from fanin.spark.ack.driver import QUOTA, WARM, acknowledge, forecast
 from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.ack.stream import ack_stream
 from fanin.spark.inputs.formats import Dataset

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from fanin.errors import AccessDenied
-from fanin.spark.ack.forecast import QUOTA, WARM, Forecast, Throughput, forecast_of, throughput_of_table
+from fanin.spark.ack.driver import QUOTA, WARM, Forecast, Throughput, forecast_of, throughput_of_table
 
 STEADY: Final = Throughput(QUOTA, QUOTA)
 NEW: Final = Throughput(QUOTA, WARM)

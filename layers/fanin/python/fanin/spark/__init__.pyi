@@ -1,6 +1,6 @@
+from fanin.spark.ack.driver import Forecast as Forecast
 from fanin.spark.ack.driver import acknowledge as acknowledge
 from fanin.spark.ack.driver import forecast as forecast
-from fanin.spark.ack.forecast import Forecast as Forecast
 from fanin.spark.ack.ledger_writes import Acknowledged as Acknowledged
 from fanin.spark.ack.stream import ack_stream as ack_stream
 from fanin.spark.auditing.driver import Audited as Audited

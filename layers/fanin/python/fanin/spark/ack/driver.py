@@ -1,18 +1,26 @@
-"""Acknowledging in bulk, step by step: coalesce, fail, mark, and add up what was done."""
+"""Acknowledging in bulk: coalesce, fail, mark, and add up what was done; or say what that would cost."""
 
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from os import PathLike
 from typing import Any, Final, NamedTuple
 
+from botocore.exceptions import ClientError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
+from fanin.adapters.aws import translated
+from fanin.domain import ids
+from fanin.domain.costs import failure_writes
 from fanin.domain.limits import shown
-from fanin.errors import InvalidRequest
+from fanin.domain.prices import prices_or_default
+from fanin.domain.tree import Tree
+from fanin.errors import AccessDenied, InvalidRequest, NotConfigured
 from fanin.spark.ack.coalescing import Coalesced, Given, acknowledge_few, coalesce, given_of
-from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_above
 from fanin.spark.ack.ledger_writes import (
     FAILURE,
     ITEMS,
@@ -29,6 +37,7 @@ from fanin.spark.runtime.arrow import Task
 from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.progress import JobProgress
 from fanin.spark.runtime.rejects import RejectLimit
+from fanin.spark.runtime.results import Result
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import most_tasks
 
@@ -110,44 +119,6 @@ def acknowledge_many(
     return Acknowledged(found.rows, distinct, found.failed, found.rejects, **done, totals=found.totals)
 
 
-def forecast(
-    rows: DataFrame | Dataset,
-    service: Service | None = None,
-    *,
-    work: str | PathLike[str],
-    batch_id: int | None = None,
-    ordinals: bool = False,
-    rejects: str | PathLike[str] | None = None,
-    totals: Sequence[str] = (),
-    max_rejects: int | str | RejectLimit | None = None,
-    max_writes_per_second: float | None = None,
-) -> Forecast:
-    """Say what ``acknowledge`` would write, what that costs, and how long it takes; writes nothing.
-
-    The work folder and the rejects are written as in a run. What was done before is not looked for, so a run
-    may write less. The time is that of the table of words; a small cluster may take longer.
-
-    Args:
-        rows: as for ``acknowledge``, like all others.
-        service: the stack.
-        work: a folder for what steps pass to each other.
-        batch_id: the batch of all rows.
-        ordinals: of a JSON dataset, whether its objects have ``batch_id`` and ``ordinal``.
-        rejects: folder for the rows that are left out.
-        totals: names of totals of the batches.
-        max_rejects: how many rows may be left out.
-        max_writes_per_second: write units a second; None for the limit of the table.
-
-    Raises:
-        InvalidRequest, TooManyRejects: as ``acknowledge``.
-    """
-    per_second = check_rate(max_writes_per_second)
-    given = given_of("forecast", rows, service, work, rejects, batch_id, totals, max_rejects, ordinals)
-    found, region = coalesce(given), given.service.settings().defaults.region
-    table = throughput_of_table(given.service)
-    return forecast_of(words_above(found.merged), found, region=region, table=table, per_second=per_second)
-
-
 def _failed(found: Coalesced, tasks: int, task: Task) -> DataFrame:
     """The items that fail, a row each, handed to tasks; they are failed before any item is acknowledged."""
     failures = found.merged.where("why IS NOT NULL").select(*FAILURE.names)
@@ -189,3 +160,160 @@ def share_writes(words: int, most: int, per_second: float | None) -> WriteShare:
     if at_once < most:
         tasks = at_once  # nothing but the number of tasks keeps more from running
     return WriteShare(tasks, at_once, per_second / min(at_once, tasks) if per_second else None)
+
+
+QUOTA: Final = 40_000  # write units a second of an on-demand table, unless the account's quota was raised
+WARM: Final = 4_000  # write units a second that a new on-demand table takes at once
+_GROWS: Final = 1_800  # seconds after which an on-demand table takes twice as much as it was sent before
+_LEVELS: Final = range(1, Tree().root_level(ids.MAX_ITEMS) + 1)
+
+
+@dataclass(frozen=True)
+class Forecast(Result):
+    """What a run would do, if nothing of it was done before.
+
+    Attributes:
+        rows: of the input.
+        failed: items that the rows fail.
+        rejects: rows that would be left out, by reason.
+        words: words to clear.
+        above: words above them, which are written when one below is finished: at most, and about.
+        writes: write units, at most.
+        dollars: of these writes.
+        price_region: region whose list price that is.
+        price_assumed: whether the price of the table's own region is not known.
+        writes_per_second: at which it would write in the end: what it was told, or the limit of the table.
+        warm_writes_per_second: that the table takes at once; an on-demand table then doubles it every half
+            hour.
+        hours: that this takes.
+    """
+
+    rows: int
+    failed: int
+    rejects: dict[str, int] = field(default_factory=dict)
+    words: int = 0
+    above: int = 0
+    writes: int = 0
+    dollars: float = 0.0
+    price_region: str = ""
+    price_assumed: bool = False
+    writes_per_second: float = QUOTA
+    warm_writes_per_second: float = WARM
+    hours: float = 0.0
+
+    ok, detail = True, None
+
+    def summary(self) -> dict[str, Any]:
+        rounded = {"dollars": round(self.dollars, 4), "hours": round(self.hours, 3)}
+        return {"ok": True, "dry_run": True, **super().summary(), **rounded}
+
+
+def forecast(
+    rows: DataFrame | Dataset,
+    service: Service | None = None,
+    *,
+    work: str | PathLike[str],
+    batch_id: int | None = None,
+    ordinals: bool = False,
+    rejects: str | PathLike[str] | None = None,
+    totals: Sequence[str] = (),
+    max_rejects: int | str | RejectLimit | None = None,
+    max_writes_per_second: float | None = None,
+) -> Forecast:
+    """Say what ``acknowledge`` would write, what that costs, and how long it takes; writes nothing.
+
+    The work folder and the rejects are written as in a run. What was done before is not looked for, so a run
+    may write less. The time is that of the table of words; a small cluster may take longer.
+
+    Args:
+        rows: as for ``acknowledge``, like all others.
+        service: the stack.
+        work: a folder for what steps pass to each other.
+        batch_id: the batch of all rows.
+        ordinals: of a JSON dataset, whether its objects have ``batch_id`` and ``ordinal``.
+        rejects: folder for the rows that are left out.
+        totals: names of totals of the batches.
+        max_rejects: how many rows may be left out.
+        max_writes_per_second: write units a second; None for the limit of the table.
+
+    Raises:
+        InvalidRequest, TooManyRejects: as ``acknowledge``.
+    """
+    per_second = check_rate(max_writes_per_second)
+    given = given_of("forecast", rows, service, work, rejects, batch_id, totals, max_rejects, ordinals)
+    found, region = coalesce(given), given.service.settings().defaults.region
+    table = throughput_of_table(given.service)
+    return forecast_of(words_above(found.merged), found, region=region, table=table, per_second=per_second)
+
+
+class Throughput(NamedTuple):
+    """How fast a table takes writes."""
+
+    limit: float
+    warm: float
+
+
+def words_above(merged: DataFrame) -> int:
+    """About how many words there are above those of ``MERGED``.
+
+    They are counted as if every word had one on every level; a root has none, so a batch counts up to five
+    too many.
+    """
+    number = "if(level < {0}, struct(batch_id, shiftright(number, 6 * ({0} - level))), null)"
+    above = [F.approx_count_distinct(F.expr(number.format(level))) for level in _LEVELS]
+    return int(merged.agg(reduce(add, above)).collect()[0][0])
+
+
+def forecast_of(
+    above: int, found: Coalesced, *, region: str, table: Throughput, per_second: float | None
+) -> Forecast:
+    """Add up what is known of a run."""
+    prices = prices_or_default(region)
+    most = min(table.limit, per_second or table.limit)
+    writes = found.words + above + found.failed * (1 + failure_writes(0))
+    return Forecast(
+        found.rows,
+        found.failed,
+        found.rejects,
+        words=found.words,
+        above=above,
+        writes=writes,
+        dollars=writes * prices.write / 1e6,
+        price_region=prices.region,
+        price_assumed=prices.region != region,
+        writes_per_second=most,
+        warm_writes_per_second=table.warm,
+        hours=_seconds(writes, most, table.warm) / 3_600,
+    )
+
+
+def _seconds(writes: int, most: float, warm: float) -> float:
+    """How long writes take at a rate that begins with what is warm and doubles up to the most.
+
+    Source: "On-demand capacity mode" in the developer guide of DynamoDB: a table takes twice its previous
+    peak, and refuses more within 30 minutes of it.
+    """
+    rate, seconds, left = min(most, warm), 0.0, float(writes)
+    while rate < most and left > rate * _GROWS:
+        left -= rate * _GROWS
+        seconds += _GROWS
+        rate = min(most, 2 * rate)
+    return seconds + left / rate
+
+
+def throughput_of_table(service: Service) -> Throughput:
+    """How fast the table of words takes writes: its own limit, or the quota of an account."""
+    table = service.settings().words_table
+    try:
+        with translated():
+            described = service.connection().client.describe_table(TableName=table)["Table"]
+    except (AccessDenied, NotConfigured, ClientError):
+        return Throughput(QUOTA, WARM)
+    on_demand = described.get("BillingModeSummary", {}).get("BillingMode") == "PAY_PER_REQUEST"
+    provisioned = described.get("ProvisionedThroughput", {}).get("WriteCapacityUnits", 0)
+    if provisioned > 0 and not on_demand:
+        return Throughput(provisioned, provisioned)
+    limit = described.get("OnDemandThroughput", {}).get("MaxWriteRequestUnits", -1)
+    warm = described.get("WarmThroughput", {}).get("WriteUnitsPerSecond") or WARM
+    # A table that was warmed beyond the usual quota has another one.
+    return Throughput(limit if limit > 0 else max(QUOTA, warm), warm)

@@ -34,6 +34,7 @@ from fanin.domain.tree import runs
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
 from fanin.spark.fanout.bodies import BODY, MOST_BODY
 from fanin.spark.fanout.sending import NOTES, SendTarget
+from fanin.spark.runtime.arrow import slices
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.values import whole
 
@@ -184,16 +185,14 @@ class FaninWriter(DataSourceArrowWriter):
     def _blocks(
         self, pages: Iterable[pa.RecordBatch], sent: SentBlocks
     ) -> Iterator[Iterable[tuple[str, Message]]]:
-        for page in pages:
-            column = page.column(self.body)
-            for start in range(0, len(column), BLOCK):
-                texts = _bodies_of(column.slice(start, BLOCK))
-                items = self._added(len(texts), sent)
-                # Other attempts may count in place of this one: items without a message fail in the commit.
-                first = sent.spans[-1][0]
-                sent.without_body(first + at for at, text in enumerate(texts) if text is None)
-                rows = zip(items, texts, strict=True)
-                yield ((item, Message(text)) for item, text in rows if text is not None)
+        for page in slices(pages, BLOCK):
+            texts = _bodies_of(page.column(self.body))
+            items = self._added(len(texts), sent)
+            # Other attempts may count in place of this one: items without a message fail in the commit.
+            first = sent.spans[-1][0]
+            sent.without_body(first + at for at, text in enumerate(texts) if text is None)
+            rows = zip(items, texts, strict=True)
+            yield ((item, Message(text)) for item, text in rows if text is not None)
 
     def _keyed_blocks(
         self, pages: Iterable[pa.RecordBatch], sent: SentBlocks

@@ -1,11 +1,11 @@
 """Opens a dataset of any format, the same way for all jobs."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, reduce
-from itertools import chain
-from typing import Any, Final, TypeVar
+from functools import reduce
+from typing import Any, Final
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import StructType
 
 from fanin.domain import ids
-from fanin.errors import FaninError, InvalidRequest
+from fanin.errors import InvalidRequest
 from fanin.spark.inputs.csv_files import read_csv
 from fanin.spark.inputs.formats import Dataset, DatasetFormat, format_of_path
 from fanin.spark.inputs.json_lines import TEXT, read_json
@@ -39,7 +39,6 @@ from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import escaped, read_here
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, readable_columns
 
-_T = TypeVar("_T")
 _VERIFIED: Final = "parquet.page.verify-checksum.enabled"
 """Spark writes checksums of pages, and by default does not look at them: of a damaged page of gzip it reads
 other values, and says nothing."""
@@ -128,8 +127,9 @@ def open_input(
             return [read_json(spark, [file.path for file in some], given, fields, whole)]
         return [_read(spark, some, format_, under, whole, alike=alike)]
 
-    parts = [_opened(path, partial(part, folders, some)) for folders, some in layouts.items()]
-    if frames := list(chain.from_iterable(parts)):
+    with _explained(path):
+        frames = [frame for folders, some in layouts.items() for frame in part(folders, some)]
+    if frames:
         rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
     else:
         names = [*fields, *([TEXT] if format_ is DatasetFormat.JSON else [])]
@@ -208,16 +208,15 @@ def _read(
 
 
 def _table(spark: SparkSession, path: str, format_: DatasetFormat) -> DataFrame:
-    reader = spark.table if format_ is DatasetFormat.TABLE else spark.read.format(format_.value).load
-    return _opened(path, lambda: reader(path))
+    with _explained(path):
+        return spark.table(path) if format_ is DatasetFormat.TABLE else spark.read.load(path, format_.value)
 
 
-def _opened(path: str, reader: Callable[[], _T]) -> _T:
-    """Open a dataset, whose schema Spark may have to look up in its files."""
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Say which dataset cannot be opened, whose schema Spark may have to look up in its files."""
     try:
-        return reader()
-    except FaninError:
-        raise
+        yield
     except (PySparkException, Py4JJavaError) as error:
         cause = root_cause(error)
         advice = next((told for sign, told in _ADVICE.items() if sign in cause), "")
