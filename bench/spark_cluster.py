@@ -91,4 +91,5 @@ def noop(frame: DataFrame) -> None:
 
 def parquet_files(folder: Path) -> ParquetFiles:
     """The files of a folder, as tasks read them."""
-    return ParquetFiles([FoundFile(str(p), p.stat().st_size, 0) for p in sorted(folder.glob("*.parquet"))])
+    found = [FoundFile(str(p), p.stat().st_size, 0) for p in sorted(folder.glob("*.parquet"))]
+    return ParquetFiles(found, SparkSession.active())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 
@@ -90,4 +91,4 @@ def shuffled(records: list[Any], tasks: int) -> list[list[Any]]:
 def parquet_files(folder: Path, *, exact: bool = False) -> ParquetFiles:
     """The Parquet files in a folder, as tasks read them."""
     found = [FoundFile(str(file), file.stat().st_size, 0) for file in sorted(folder.rglob("*.parquet"))]
-    return ParquetFiles(found, exact=exact)
+    return ParquetFiles(found, Mock(**{"conf.get.return_value": str(exact).lower()}))

@@ -249,13 +249,8 @@ class TestDeaths:
         rows, deaths, queue = 300, tmp_path / "deaths", new_queue()
         spark.range(0, rows, 1, 2).write.parquet(str(tmp_path / "rows"))
         deaths.mkdir()
-        task_of, through = sending.send_task, faults.at_page(2, str(deaths))
-
-        def faulty(target: SendTarget) -> Any:
-            task = task_of(target)
-            return lambda pages: task(through(pages))
-
-        monkeypatch.setattr(sending, "send_task", faulty)
+        send_pages, through = sending.send_pages, faults.at_page(2, str(deaths))
+        monkeypatch.setattr(sending, "send_pages", lambda pages, target: send_pages(through(pages), target))
         monkeypatch.setattr(driver, "_PAGES", {"spark.sql.execution.arrow.maxRecordsPerBatch": "50"})
         # When they send, and consumers work
         run = partial(fan_out, Dataset(tmp_path / "rows"), queue=queue, staging=tmp_path / "staging")

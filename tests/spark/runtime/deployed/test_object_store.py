@@ -65,7 +65,7 @@ def test_tasks_read_files_on_s3(spark, service, bucket, where, request):
     if where == "s3a":
         request.getfixturevalue("s3a")
     # When tasks read them themselves; Spark here has no file system for S3
-    opened = spark.createDataFrame([], "item string"), ParquetFiles(found, spark=spark), False
+    opened = spark.createDataFrame([], "item string"), ParquetFiles(found, spark), False
     monkeypatch = request.getfixturevalue("monkeypatch")
     monkeypatch.setattr(coalescing, "_open", lambda *_, **__: opened)
     done = acknowledge(Dataset(place), service, work=request.getfixturevalue("tmp_path") / "work")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -180,7 +181,7 @@ def test_files_that_were_found_may_have_any_names(tmp_path, prefix):
         for name in ("x [1].parquet", "y#?.parquet")
     ]
 
-    files = ParquetFiles(found)
+    files = ParquetFiles(found, Mock())
 
     assert rows_of(files, ORDINALS) == [{"ordinal": 13}, {"ordinal": 11}]
 

@@ -12,7 +12,7 @@ from fanin.domain import ids
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.ids import ItemKey, payload_digest
 from fanin.domain.marks import Failure
-from fanin.spark.fanout.sending import NOTES, SendTarget, send_pages, send_task, sent_before
+from fanin.spark.fanout.sending import NOTES, SendTarget, send_pages, sent_before
 
 
 def page(first: int, size: int) -> pa.RecordBatch:
@@ -94,7 +94,7 @@ def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(st
     group = stack.tracker().add(batch, 3)
     stack.sqs.refuses.add("body 1")
 
-    told = list(send_task(SendTarget("https://queue", group.prefix, stack))([page(0, 3)]))
+    told = list(send_pages([page(0, 3)], SendTarget("https://queue", group.prefix, stack)))
     # Then the others are sent under their items, and the item of that one has failed
     assert stack.sqs.sent == {group[0]: "body 0", group[2]: "body 2"}
     (failure,) = stack.tracker().iter_failures(batch)
@@ -111,7 +111,7 @@ def test_a_task_counts_its_rows_also_those_that_the_queue_refuses(stack):
     counted.add = counted.sizes.append
     # When a task sends it in two pages
     target = SendTarget("https://queue", group.prefix, stack, count=counted)
-    list(send_task(target)([page(0, 3), page(3, 2)]))
+    list(send_pages([page(0, 3), page(3, 2)], target))
     # Then all of them were counted
     assert sum(counted.sizes) == 5
 
@@ -156,7 +156,7 @@ def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(st
     target = SendTarget("https://queue", str(batch), stack)
 
     def run(target: SendTarget) -> list[dict[str, Any]]:
-        return [row for one in send_task(target)(keyed) for row in one.to_pylist()]
+        return [row for one in send_pages(keyed, target) for row in one.to_pylist()]
 
     *left, told = run(target)
     # Then each key is one item, and the other rows were sent under them

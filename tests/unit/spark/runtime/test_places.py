@@ -1,5 +1,8 @@
 """The same place by all its names, and where a path leads."""
 
+from typing import Any
+from unittest.mock import Mock
+
 import pytest
 
 from fanin.spark.runtime import places
@@ -89,10 +92,14 @@ def test_settings_of_s3a_come_before_the_environment(conf, environment, options)
     assert s3_options("lake", conf.get, environment) == options
 
 
+SPARK: Any = Mock(**{"sparkContext._jsc.hadoopConfiguration.return_value.get.return_value": None})
+"""A session without settings of S3A."""
+
+
 @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
 def test_paths_of_this_machine(tmp_path, form):
     path = form.format(tmp_path)
-    assert (file_system(path).type_name, place_of(path)) == ("local", str(tmp_path))
+    assert (file_system(path, SPARK).type_name, place_of(path)) == ("local", str(tmp_path))
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
@@ -104,7 +111,7 @@ def test_a_bucket_without_an_endpoint_is_looked_for(scheme, monkeypatch):
     monkeypatch.setattr(places.pafs, "resolve_s3_region", {"lake": "eu-west-1"}.__getitem__)
     monkeypatch.setattr(places.pafs, "S3FileSystem", Regional)
 
-    assert file_system(f"{scheme}://lake/acks/day=1/").region == "eu-west-1"
+    assert file_system(f"{scheme}://lake/acks/day=1/", SPARK).region == "eu-west-1"
 
 
 class Regional:
@@ -135,14 +142,14 @@ def only_own_region(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bucket_in_the_region_of_the_job_is_looked_for_nowhere_else(monkeypatch):
     # Given a job in the region of the bucket
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
-    assert file_system("s3://lake/acks").region == "eu-west-1"
+    assert file_system("s3://lake/acks", SPARK).region == "eu-west-1"
     # When it is in another one, and us-east-1 is out of reach, then the error says where the bucket is
     monkeypatch.setenv("AWS_REGION", "us-west-2")
     with pytest.raises(OSError, match=r"lake/acks: the configured region is us-west-2"):
-        file_system("s3://lake/acks")
+        file_system("s3://lake/acks", SPARK)
 
 
 @pytest.mark.usefixtures("only_own_region")
 def test_a_bucket_of_which_nothing_says_where_it_is_is_an_error_that_names_it():
     with pytest.raises(OSError, match="bucket 'lake'"):
-        file_system("s3://lake/acks")
+        file_system("s3://lake/acks", SPARK)

@@ -23,7 +23,7 @@ from fanin.spark.ack.page_merger import in_order, merge, merge_task
 from fanin.spark.ack.parquet_files import ParquetFiles, pages_from_files
 from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA
 from fanin.spark.inputs.formats import Dataset, DatasetFormat
-from fanin.spark.inputs.names import case_sensitive, with_names
+from fanin.spark.inputs.names import with_names
 from fanin.spark.inputs.opening import Opened, open_input
 from fanin.spark.runtime.arrow import ArrowBatches, page
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
@@ -172,7 +172,7 @@ def _parquet_files(spark: SparkSession, opened: Opened, fields: Sequence[str]) -
     if {part.partition("=")[0].lower() for part in parts} & set(fields):
         return None
     try:
-        files = ParquetFiles(opened.files, exact=case_sensitive(spark), spark=spark)
+        files = ParquetFiles(opened.files, spark)
         _ = files.schema  # of the first file, which has to be opened for it
     except (pa.ArrowException, OSError) as error:
         first = opened.files[0].path

@@ -21,19 +21,8 @@ from fanin.domain.prices import prices_or_default
 from fanin.domain.tree import Tree
 from fanin.errors import AccessDenied, InvalidRequest, NotConfigured
 from fanin.spark.ack.coalescing import Coalesced, Given, acknowledge_few, coalesce, given_of
-from fanin.spark.ack.ledger_writes import (
-    FAILURE,
-    ITEMS,
-    RESULTS,
-    Acknowledged,
-    fail,
-    mark,
-    partition_marks,
-    sum_results,
-    write_task,
-)
+from fanin.spark.ack.ledger_writes import ITEMS, Acknowledged, sum_results, write_failures, write_marks
 from fanin.spark.inputs.formats import Dataset
-from fanin.spark.runtime.arrow import Task
 from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.progress import JobProgress
 from fanin.spark.runtime.rejects import RejectLimit
@@ -105,25 +94,18 @@ def acknowledge_many(
     count, totals = spark.sparkContext.accumulator(0), list(found.totals)
     share = share_writes(found.words, most_tasks(spark), per_second)
     paced = given.service.paced(share.writes_per_second)
-    marks = partition_marks(found.merged, share.tasks)
-    results = marks.mapInArrow(write_task(mark, paced, totals, count), RESULTS)
+    results = write_marks(found.merged, share.tasks, paced, totals, count)
     # Those that were done before count, too.
     what = "words and failures" if found.failed else "words"
     said = JobProgress(what, found.words + found.failed, lambda: count.value) if progress else nullcontext()
     with said:
         if found.failed:
-            told = _failed(found, share.tasks_for(found.failed), write_task(fail, paced, totals, count))
+            tasks = share.tasks_for(found.failed)
+            told = write_failures(found.merged, tasks, paced, totals, count)
             results = results.unionByName(replace_dataset(told, f"{given.work}/failed"))
         done = sum_results(results)
     distinct = sum(done[name] for name in ITEMS) - found.failed
     return Acknowledged(found.rows, distinct, found.failed, found.rejects, **done, totals=found.totals)
-
-
-def _failed(found: Coalesced, tasks: int, task: Task) -> DataFrame:
-    """The items that fail, a row each, handed to tasks; they are failed before any item is acknowledged."""
-    failures = found.merged.where("why IS NOT NULL").select(*FAILURE.names)
-    spread = failures.repartition(tasks, "batch_id", F.shiftright("number", 18))
-    return spread.sortWithinPartitions("batch_id", "number").mapInArrow(task, RESULTS)
 
 
 class WriteShare(NamedTuple):

@@ -130,27 +130,18 @@ FAILURE: Final = pa.schema(
 )
 
 
-def partition_marks(merged: DataFrame, tasks: int) -> DataFrame:
-    """The marks of ``MERGED``: what is below a word goes to one task, so that the word is written once."""
-    marks = merged.where("mask IS NOT NULL").select(*MARK_SCHEMA.names)
-    windowed = marks.withColumn("_window", F.expr("shiftright(shiftleft(number, 6 * level), 12)"))
-    spread = windowed.repartition(tasks, "batch_id", "_window")
-    return spread.sortWithinPartitions("batch_id", "_window", "level").drop("_window")
-
-
 def write_task(
     write: Callable[[Iterable[ArrowBatches], LedgerService, Sequence[str]], Iterator[list[WriteResult]]],
     service: Service,
-    totals: Sequence[str] = (),
-    count: Accumulator[int] | None = None,
+    totals: Sequence[str],
+    count: Accumulator[int],
 ) -> Task:
     """Make the function of a task that writes, and tells what it did in ``RESULTS``."""
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         before = service.meter().writes.total()
         for rows in write(records, service.ledger(), totals):
-            if count is not None:
-                count.add(sum(row.words or row.items for row in rows))
+            count.add(sum(row.words or row.items for row in rows))
             yield page(_RESULTS, rows)
         yield page(_RESULTS, [WriteResult(None, writes=service.meter().writes.total() - before)])
 
@@ -258,6 +249,32 @@ def _calls(
 
 def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, int]:
     return {name: value for name, value in zip(totals, values, strict=False) if value is not None}
+
+
+def partition_marks(merged: DataFrame, tasks: int) -> DataFrame:
+    """The marks of ``MERGED``: what is below a word goes to one task, so that the word is written once."""
+    marks = merged.where("mask IS NOT NULL").select(*MARK_SCHEMA.names)
+    windowed = marks.withColumn("_window", F.expr("shiftright(shiftleft(number, 6 * level), 12)"))
+    spread = windowed.repartition(tasks, "batch_id", "_window")
+    return spread.sortWithinPartitions("batch_id", "_window", "level").drop("_window")
+
+
+def write_marks(
+    merged: DataFrame, tasks: int, service: Service, totals: Sequence[str], count: Accumulator[int]
+) -> DataFrame:
+    """Clear the bits of ``MERGED`` in so many tasks, whenever the result is evaluated: ``RESULTS``."""
+    task = write_task(mark, service, totals, count)
+    return partition_marks(merged, tasks).mapInArrow(task, RESULTS)
+
+
+def write_failures(
+    merged: DataFrame, tasks: int, service: Service, totals: Sequence[str], count: Accumulator[int]
+) -> DataFrame:
+    """Fail the items of ``MERGED`` that do; likewise, and before any item is acknowledged."""
+    failures = merged.where("why IS NOT NULL").select(*FAILURE.names)
+    spread = failures.repartition(tasks, "batch_id", F.shiftright("number", 18))
+    task = write_task(fail, service, totals, count)
+    return spread.sortWithinPartitions("batch_id", "number").mapInArrow(task, RESULTS)
 
 
 def sum_results(results: DataFrame) -> dict[str, int]:

@@ -15,6 +15,7 @@ from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.numpy_items import decoded
 from fanin.spark.ack.schemas import PAGES
 from fanin.spark.inputs.listing import FoundFile
+from fanin.spark.inputs.names import case_sensitive
 from fanin.spark.inputs.opening import DAMAGED, contradiction
 from fanin.spark.runtime.arrow import ArrowBatches, for_each
 from fanin.spark.runtime.places import file_system, place_of
@@ -42,10 +43,8 @@ class FileSplit(NamedTuple):
 class ParquetFiles:
     """The Parquet files of a dataset; Spark sends this to the tasks with the functions that they run."""
 
-    def __init__(
-        self, found: Sequence[FoundFile], *, exact: bool = False, spark: SparkSession | None = None
-    ) -> None:
-        self.exact = exact
+    def __init__(self, found: Sequence[FoundFile], spark: SparkSession) -> None:
+        self.exact = case_sensitive(spark)
         self.system = file_system(found[0].path, spark)
         self.sizes = {place_of(file.path): file.size for file in found}
 

@@ -5,18 +5,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    MapType,
-    StringType,
-    StructType,
-)
+from pyspark.sql import types as T  # noqa: N812
 
 from fanin.client.sqs import REQUEST_BYTES
 from fanin.domain.ids import MAX_KEY
@@ -35,7 +24,7 @@ KEY: Final = "key"
 """The column with the keys of items, of rows that have them."""
 _WRONG: Final = "_fanin_wrong"
 """Column that says which text of a row is not UTF-8."""
-_KEYS: Final = (StringType, IntegralType, DecimalType, FloatType, DoubleType, BooleanType)
+_KEYS: Final = (T.StringType, T.IntegralType, T.DecimalType, T.FloatType, T.DoubleType, T.BooleanType)
 """Types of which a key of JSON is the text that everybody expects."""
 MOST_BODY: Final = REQUEST_BYTES - 256
 """Most bytes of a body: the others are for the item id, and for the name and type of its attribute."""
@@ -89,7 +78,7 @@ def of_rows(
     return judged.select(*kept, F.when(~good, F.col("value")).alias("value"), "reason", "detail")
 
 
-def _text(rows: DataFrame, wanted: str, check: Callable[[str, DataType], object] | None = None) -> Column:
+def _text(rows: DataFrame, wanted: str, check: Callable[[str, T.DataType], object] | None = None) -> Column:
     """The column of that name as text; null if the rows have no columns at all."""
     names, spark = readable_columns(rows), rows.sparkSession
     name = next((one for one in names if folded(spark, one) == folded(spark, wanted)), None)
@@ -154,15 +143,15 @@ def _object(rows: DataFrame, names: Sequence[str]) -> Column:
     return F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), _TIMES)
 
 
-def _key_without_text(kind: DataType) -> DataType | None:
+def _key_without_text(kind: T.DataType) -> T.DataType | None:
     """The type of keys, somewhere in a type, of which Spark makes a number or a name of Java; or None."""
-    if isinstance(kind, MapType):
+    if isinstance(kind, T.MapType):
         if not isinstance(kind.keyType, _KEYS):
             return kind.keyType
         return _key_without_text(kind.valueType)
-    if isinstance(kind, ArrayType):
+    if isinstance(kind, T.ArrayType):
         return _key_without_text(kind.elementType)
-    below = kind.fields if isinstance(kind, StructType) else []
+    below = kind.fields if isinstance(kind, T.StructType) else []
     return next((key for one in below if (key := _key_without_text(one.dataType)) is not None), None)
 
 

@@ -21,7 +21,7 @@ from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import runs
 from fanin.spark.fanout.bodies import BODY, KEY
 from fanin.spark.fanout.staging import ORDINAL
-from fanin.spark.runtime.arrow import ArrowBatches, Task, ddl, page
+from fanin.spark.runtime.arrow import ArrowBatches, ddl, page
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
 
@@ -97,12 +97,7 @@ class SendTarget:
 def send(numbered: DataFrame, target: SendTarget) -> DataFrame:
     """Send numbered messages, one for each item, as often as the result is evaluated: rows of ``RESULT``."""
     names = [ORDINAL, BODY, *([KEY] if target.keyed else [])]
-    return numbered.select(*names).mapInArrow(send_task(target), RESULT)
-
-
-def send_task(target: SendTarget) -> Task:
-    """Make the function of a task that sends rows, with a key or without, and gives ``RESULT``."""
-    return lambda pages: send_pages(pages, target)
+    return numbered.select(*names).mapInArrow(lambda pages: send_pages(pages, target), RESULT)
 
 
 def sent_before(target: SendTarget) -> list[tuple[int, int]]:

@@ -67,10 +67,8 @@ BUCKETS: Final = (*S3, "gs")
 _AMAZON: Final = "amazonaws.com"
 
 
-def file_system(path: str, spark: SparkSession | None = None) -> Any:
+def file_system(path: str, spark: SparkSession) -> Any:
     """Find the file system of a path, which takes that as ``place_of`` has it and can be sent to tasks.
-
-    Without a session only the environment counts, and not the settings of S3A.
 
     Raises:
         OSError: the region of a bucket is not known; names the bucket.
@@ -188,9 +186,7 @@ def _own_region(environment: Mapping[str, str]) -> str | None:
     return environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
 
 
-def _conf(spark: SparkSession | None) -> Conf:
-    if spark is None:
-        return lambda _: None
+def _conf(spark: SparkSession) -> Conf:
     context: Any = spark.sparkContext
     found: Conf = context._jsc.hadoopConfiguration().get  # noqa: SLF001  Python has no other way to it
     return found
