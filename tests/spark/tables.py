@@ -16,8 +16,8 @@ from fanin.domain.ids import Group
 from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree, positions
 from fanin.spark.auditing import tables
+from fanin.spark.auditing.findings import Audit
 from fanin.spark.auditing.tables import line
-from fanin.spark.auditing.verdicts import Audit
 from tests.spark.export_writer import write_export
 
 FULL = 2**64 - 1

@@ -11,7 +11,7 @@ from fanin.cli.exits import ExitCode
 from fanin.errors import JobRunNotFound, NotConfigured
 from fanin.spark import jobs
 from fanin.spark.emr import JobRun, Pipeline, Script
-from fanin.spark.jobs import JobName
+from fanin.spark.jobs import JOBS
 
 
 @dataclass
@@ -57,7 +57,7 @@ def emr(monkeypatch: pytest.MonkeyPatch) -> Emr:
 
 def test_its_jobs_are_those_there_are():
     modules = {module.name for module in pkgutil.iter_modules(jobs.__path__)}
-    assert {name.replace("-", "_") for name in JobName} == modules - {"__main__", "options", "running"}
+    assert {name.replace("-", "_") for name in JOBS} == modules - {"__main__", "options", "running"}
 
 
 class TestSubmit:

@@ -76,7 +76,7 @@ def test_the_parts_of_a_large_batch_are_added_up(stack):
     asked = []
 
     class Ledger:
-        def verify(self, batch_id: int, *, cursor: str | None, repair: bool) -> Verdict:
+        def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool) -> Verdict:
             asked.append(cursor)
             return next(parts)
 

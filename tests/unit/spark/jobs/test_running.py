@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import NotConfigured
-from fanin.spark.jobs import JobName, ack
+from fanin.spark.jobs import JOBS, ack
 from fanin.spark.jobs import __main__ as jobs
 from fanin.spark.jobs.ack import JOB
 from fanin.spark.jobs.options import names_of_totals
@@ -279,7 +279,7 @@ def test_an_unknown_job_is_refused_with_the_names_of_all(arguments, capsys):
     assert "ack, audit, fan-out;" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", JobName)
+@pytest.mark.parametrize("name", JOBS)
 def test_every_job_has_its_help(name, capsys):
     with pytest.raises(SystemExit) as ended:
         jobs.main([name, "--help"])
@@ -290,7 +290,7 @@ def test_every_job_has_its_help(name, capsys):
 def test_the_other_arguments_are_the_job_s(monkeypatch):
     given = []
     monkeypatch.setattr(
-        jobs.job(JobName.AUDIT).__class__, "main", lambda self, arguments: given.append(arguments) or 3
+        jobs.job("audit").__class__, "main", lambda self, arguments: given.append(arguments) or 3
     )
     assert jobs.main(["audit", "--scan"]) == 3
     assert given == [["--scan"]]

@@ -14,7 +14,7 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.options import pairs, spans
 from fanin.cli.parsing import Pair
 from fanin.cli.session import Session, session
-from fanin.spark.jobs import JobName
+from fanin.spark.jobs import JOBS
 
 if TYPE_CHECKING:
     from fanin.spark.emr import JobRun, Pipeline
@@ -34,7 +34,7 @@ def submit(
         " --help lists them.",
         default=None,
         metavar="JOB -- ARGUMENTS",
-        autocompletion=lambda: list(JobName),
+        autocompletion=lambda: list(JOBS),
     ),
     *,
     script: Path | None = option("Run this script of your own instead of a job of fanin.", metavar="FILE"),
@@ -70,12 +70,12 @@ def submit(
     job: str | Script
     if script:
         job = Script.of(script, files or ())
-    elif arguments[:1] and arguments[0] in set(JobName):
+    elif arguments[:1] and arguments[0] in JOBS:
         job = arguments.pop(0)
     else:
         wrong = f"there is no job {arguments[0]}; " if arguments else ""
         raise typer.BadParameter(
-            f"{wrong}name one of {', '.join(JobName)}, or a script of your own by --script", param_hint="JOB"
+            f"{wrong}name one of {', '.join(JOBS)}, or a script of your own by --script", param_hint="JOB"
         )
     package = None if deployed else Script.wheel(wheel) if wheel else Script.installed()
     pipeline = _pipeline(stack)

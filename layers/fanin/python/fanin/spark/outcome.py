@@ -86,7 +86,10 @@ def outcomes(
     named = named.withColumn(_ROW, F.struct(*kept))
     if by_key:
         check_key_type("key", named.schema["key"].dataType)
-        batch = F.lit(batch_id).cast("long") if schema.batch_id is not None else _batch(named)
+        batch = F.lit(batch_id).cast("long")
+        if batch_id is None:
+            kind = named.schema["batch_id"].dataType
+            batch = whole_number("batch_id", kind) if isinstance(kind, MAY_BE_WHOLE) else F.col("batch_id")
         named = named.withColumn("ordinal", ordinals_of_keys(service, batch, F.col("key")))
     named = named.select(*schema.columns, _ROW)
 
@@ -154,11 +157,6 @@ def looked_up(
     run.__annotations__ = {"given": pd.DataFrame, "return": pd.DataFrame}  # which Spark looks at
     keys = (column.alias(f"key_{place}") for place, column in enumerate(columns))
     return F.pandas_udf(run, kind)(F.struct(*keys))  # type: ignore[attr-defined, no-any-return]
-
-
-def _batch(rows: DataFrame) -> Column:
-    kind = rows.schema["batch_id"].dataType
-    return whole_number("batch_id", kind) if isinstance(kind, MAY_BE_WHOLE) else F.col("batch_id")
 
 
 def ordinals_of_keys(service: Service, batch_id: Column, key: Column, body: Column | None = None) -> Column:

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.limits import shown
+from fanin.domain.paging import pages
 from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.auditing import tables
-from fanin.spark.auditing.findings import MOVING
-from fanin.spark.auditing.verdicts import Audit
+from fanin.spark.auditing.findings import MOVING, Audit
 from fanin.spark.runtime.arrow import ArrowBatches, ddl, for_each
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
 from fanin.spark.runtime.places import path_of
@@ -244,17 +244,14 @@ SCHEMA: Final = pa.schema(
 
 def verified_row(service: Service, batch_id: int, *, repair: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"batch_id": batch_id, "pending": 0, "found": 0, "repaired": False}
-    cursor, unrepaired, more = None, 0, True
+    unrepaired = 0
     try:
-        while more:
-            verdict = service.ledger().verify(batch_id, cursor=cursor, repair=repair)
+        for verdict in pages(service.ledger().verify, batch_id, repair=repair):
             row["state"] = verdict.batch.state.value
             row["pending"] += verdict.pending
             row["found"] += len(verdict.disagreements)
             row["first"] = row.get("first") or next(iter(verdict.disagreements), None)
             unrepaired += bool(verdict.disagreements) and not verdict.repaired
-            cursor = verdict.cursor
-            more = cursor is not None
     except FaninError as error:
         row["error"] = error.code
     else:

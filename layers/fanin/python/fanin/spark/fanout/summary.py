@@ -137,10 +137,10 @@ def _totals(spark: SparkSession, results: str) -> tuple[int, int, int]:
     """Count the messages sent and the requests they took; and the messages that were not sent."""
     names = ("sent", "requests", "refused")
     if (few := read_few(spark, results, names)) is not None:
-        sent, requests, refused = (sum(filter(None, few[name].to_pylist())) for name in names)
+        tasks = few.to_pylist()
     else:
-        tasks = read_dataset(spark, results, RESULT).where(F.col(ORDINAL).isNull()).select(*names).collect()
-        sent, requests, refused = (sum(task[name] for task in tasks) for name in names)
+        tasks = read_dataset(spark, results, RESULT).where(F.col(ORDINAL).isNull()).collect()
+    sent, requests, refused = (sum(task[name] or 0 for task in tasks) for name in names)
     return sent, requests, refused
 
 

@@ -1,11 +1,6 @@
 """The jobs, each ``python -m fanin.spark.jobs.<name>`` or the entry point of a spark-submit."""
 
-from enum import StrEnum
+from typing import Final
 
-
-class JobName(StrEnum):
-    """Names of the jobs; their modules have underscores for dashes."""
-
-    ACK = "ack"
-    AUDIT = "audit"
-    FAN_OUT = "fan-out"
+JOBS: Final = ("ack", "audit", "fan-out")
+"""Names of the jobs; their modules have underscores for dashes."""

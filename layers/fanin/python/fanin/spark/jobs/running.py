@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import FaninError, InvalidRequest, TooManyRejects
-from fanin.spark.jobs import JobName
+from fanin.spark.jobs import JOBS
 from fanin.spark.runtime.failures import raised_in_task, refused_storage, root_cause
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import path_of
@@ -83,7 +83,7 @@ class Job:
     def parser(self) -> argparse.ArgumentParser:
         module = f"fanin.spark.jobs.{self.name.replace('-', '_')}"
         parser = argparse.ArgumentParser(
-            prog=f"python -m {module}" if self.name in set(JobName) else None,
+            prog=f"python -m {module}" if self.name in JOBS else None,
             description=self.about,
             epilog=_ENDS,
             formatter_class=argparse.RawDescriptionHelpFormatter,

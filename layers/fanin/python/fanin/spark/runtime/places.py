@@ -77,7 +77,9 @@ def file_system(path: str, spark: SparkSession) -> Any:
         place = path.partition("://")[2].rstrip("/")
         bucket = place.partition("/")[0]
         environment = Settings.from_env().environment
-        options = s3_options(bucket, _conf(spark), environment)
+        context: Any = spark.sparkContext
+        conf: Conf = context._jsc.hadoopConfiguration().get  # noqa: SLF001  Python has no other way to it
+        options = s3_options(bucket, conf, environment)
         if "region" not in options and _AMAZON in options.get("endpoint_override", _AMAZON):
             return _looked_for(place, options, environment)
         return pafs.S3FileSystem(**options)
@@ -184,9 +186,3 @@ def _looked_for(place: str, options: Mapping[str, Any], environment: Mapping[str
 
 def _own_region(environment: Mapping[str, str]) -> str | None:
     return environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
-
-
-def _conf(spark: SparkSession) -> Conf:
-    context: Any = spark.sparkContext
-    found: Conf = context._jsc.hadoopConfiguration().get  # noqa: SLF001  Python has no other way to it
-    return found
