@@ -16,7 +16,7 @@ from fanin.client.producing.sender import Sender, SentNotes
 from fanin.domain import ids
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.ids import MAX_KEYS, Block, ItemKey, KeyedItem, payload_digest
-from fanin.domain.limits import MAX_FAILED_MESSAGES
+from fanin.domain.limits import MAX_FAILED_MESSAGES, chunks
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import runs
 from fanin.spark.fanout.bodies import BODY, KEY
@@ -205,8 +205,7 @@ class _Keyed(_Outgoing):
 
     def entries(self, given: ArrowBatches) -> Iterator[tuple[str, Message]]:
         rows = list(zip(*(given.column(name).to_pylist() for name in (ORDINAL, BODY, KEY)), strict=True))
-        for start in range(0, len(rows), MAX_KEYS):
-            some = rows[start : start + MAX_KEYS]
+        for some in chunks(rows, max_items=MAX_KEYS):
             keys = self._target.add_keys([ItemKey(key, payload_digest(body)) for _, body, key in some])
             wanted: list[tuple[int, str, int, str]] = []
             for one, (row, body, _) in zip(keys, some, strict=True):

@@ -28,7 +28,7 @@ from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.ids import MAX_KEY, MAX_KEYS, ItemKey, payload_digest
-from fanin.domain.limits import MAX_MARKS, UNSENDABLE, shown
+from fanin.domain.limits import MAX_MARKS, UNSENDABLE, chunks, shown
 from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import runs
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
@@ -204,8 +204,8 @@ class FaninWriter(DataSourceArrowWriter):
             if bad := len(keys) - len(good):
                 self._added(bad, sent)
                 sent.failed.append((*sent.spans[-1], _NO_KEY))
-            for start in range(0, len(good), MAX_KEYS):
-                yield self._keyed(good[start : start + MAX_KEYS], sent)
+            for some in chunks(good, max_items=MAX_KEYS):
+                yield self._keyed(some, sent)
 
     def _keyed(self, rows: Sequence[tuple[str, str | None]], sent: SentBlocks) -> list[tuple[str, Message]]:
         """Add the keys of rows, and give the messages that are to be sent."""

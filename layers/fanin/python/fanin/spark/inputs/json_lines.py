@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
+from fanin.domain.limits import chunks
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import Dialect
 from fanin.spark.inputs.listing import load
@@ -58,15 +59,10 @@ def objects_task(names: Sequence[str], codec: str, *, whole: bool, exact: bool) 
     schema = pa.schema([(name, pa.string()) for name in (*names, TEXT, LINE, PROBLEM)])
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        found = list[_Row]()
-        for record in records:
-            for raw in record.column(0).to_pylist():
-                for row in objects(raw, codec, fields, whole=whole, exact=exact):
-                    found.append(row)
-                    if len(found) == _ROWS:
-                        yield page(schema, found)
-                        found = []
-        yield page(schema, found)
+        texts = (raw for record in records for raw in record.column(0).to_pylist())
+        rows = (row for raw in texts for row in objects(raw, codec, fields, whole=whole, exact=exact))
+        for some in chunks(rows, max_items=_ROWS):
+            yield page(schema, some)
 
     return run
 

@@ -56,9 +56,6 @@ def escaped(path: str) -> str:
     return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
 
 
-Conf = Callable[[str], str | None]
-"""Gives the value of a property of Hadoop."""
-
 S3: Final = ("s3", "s3a", "s3n")
 """Schemes of S3, as Hadoop's connectors have them."""
 _SCHEMES: Final = tuple(f"{scheme}://" for scheme in S3)
@@ -78,7 +75,7 @@ def file_system(path: str, spark: SparkSession) -> Any:
         bucket = place.partition("/")[0]
         environment = Settings.from_env().environment
         context: Any = spark.sparkContext
-        conf: Conf = context._jsc.hadoopConfiguration().get  # noqa: SLF001  Python has no other way to it
+        conf = context._jsc.hadoopConfiguration().get  # noqa: SLF001  Python has no other way to it
         options = s3_options(bucket, conf, environment)
         if "region" not in options and _AMAZON in options.get("endpoint_override", _AMAZON):
             return _looked_for(place, options, environment)
@@ -129,7 +126,9 @@ def read_here(spark: SparkSession, paths: Sequence[str], read: Callable[[Any, st
         return None
 
 
-def s3_options(bucket: str, conf: Conf, environment: Mapping[str, str]) -> dict[str, Any]:
+def s3_options(
+    bucket: str, conf: Callable[[str], str | None], environment: Mapping[str, str]
+) -> dict[str, Any]:
     """What pyarrow's ``S3FileSystem`` has to be told to reach a bucket like Spark does.
 
     Settings of S3A for this bucket come before those for all buckets, and these before the environment, which

@@ -67,20 +67,12 @@ class SharedPace:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.refusals = 0
         self._clock, self._sleep, self._lock = clock, sleep, Lock()
         self._rate = self._most = inf if most is None else most
         self._step = self._last = 0.0
         self._next = self._since = self._grown_at = clock()
         self._cut_at = -inf
         self._sent = 0
-
-    @property
-    def rate(self) -> float:
-        """Write units a second; infinite while nothing limits them."""
-        with self._lock:
-            self._grow()
-            return self._rate
 
     def attach(self, client: Any) -> None:
         """Let a client send its writes at this pace, repeated attempts included, and learn from refusals."""
@@ -104,7 +96,6 @@ class SharedPace:
     def refused(self) -> None:
         """Send less from now on."""
         with self._lock:
-            self.refusals += 1
             now = self._grow()
             if now - self._cut_at < _WINDOW:
                 return
