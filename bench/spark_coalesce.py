@@ -37,9 +37,8 @@ from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.input_schema import InputSchema, normalize
 from fanin.spark.ack.ledger_writes import mark, partition_marks
 from fanin.spark.ack.page_builder import popcount
-from fanin.spark.ack.page_merger import merge
+from fanin.spark.ack.page_merger import MARK_SCHEMA, merge
 from fanin.spark.ack.parquet_files import pages_from_files
-from fanin.spark.ack.schemas import MARK_SCHEMA
 from fanin.spark.runtime.arrow import page
 
 FACTORS = {USUAL: (5.0, 1.2), FULL: (8.0, 2.5)}

@@ -1,7 +1,7 @@
 """How many words a run would write, counted by Spark."""
 
 from fanin.spark.ack.driver import words_above
-from fanin.spark.ack.schemas import MARK_SCHEMA
+from fanin.spark.ack.page_merger import MARK_SCHEMA
 from fanin.spark.runtime.arrow import ddl
 
 

@@ -16,7 +16,7 @@ from fanin.domain.ids import Group
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import Throttled
 from fanin.spark.ack.ledger_writes import FAILURE, fail, mark, write_task
-from fanin.spark.ack.schemas import MARK_SCHEMA
+from fanin.spark.ack.page_merger import MARK_SCHEMA
 from fanin.spark.runtime.arrow import page
 
 NAMES = ("batch_id", "complete", "first", "ranged", "duplicates", "late", "words", "writes", "held")

@@ -29,7 +29,12 @@ from fanin.spark.runtime.session import session_of
 from fanin.spark.runtime.unreadable import decoded
 from fanin.spark.runtime.values import whole
 
+ABSENT: Final = -1
+"""Stands for a number that is not there: a column of pandas that has nulls would round the others."""
 _ROW: Final = "_row"
+_AT_ONCE: Final = 10_000
+_TREE: Final = Tree()
+_UNTOUCHED: Final = WordRow(_TREE.full, 0, {})
 _Key: TypeAlias = tuple[Any, ...]
 _Found: TypeAlias = tuple[Any, ...]
 """What is looked up, by what: such as batch and ordinal of an item, and its outcome and why."""
@@ -88,8 +93,8 @@ def outcomes(
         check_key_type("key", named.schema["key"].dataType)
         batch = F.lit(batch_id).cast("long")
         if batch_id is None:
-            kind = named.schema["batch_id"].dataType
-            batch = whole_number("batch_id", kind) if isinstance(kind, MAY_BE_WHOLE) else F.col("batch_id")
+            type_ = named.schema["batch_id"].dataType
+            batch = whole_number("batch_id", type_) if isinstance(type_, MAY_BE_WHOLE) else F.col("batch_id")
         named = named.withColumn("ordinal", ordinals_of_keys(service, batch, F.col("key")))
     named = named.select(*schema.columns, _ROW)
 
@@ -107,7 +112,8 @@ def outcomes(
     found = normal.withColumn("_item", looked_up(find, kind, [name]))
     unknown = F.coalesce("_item.detail", F.lit("it names no item"))
     if by_key:
-        no_ordinal = F.coalesce("_item.reason", F.lit(Reason.NULL)).isin(Reason.NULL, Reason.MALFORMED)
+        null, malformed = Reason.NULL.value, Reason.MALFORMED.value
+        no_ordinal = F.coalesce("_item.reason", F.lit(null)).isin(null, malformed)
         unknown = F.when(no_ordinal, F.lit("there is no item with this key in its batch")).otherwise(unknown)
     unknown = F.when(F.col("_item.ordinal").isNull(), unknown)
     items = found.select(_ROW, "_item.batch_id", "_item.ordinal", unknown.alias("_unknown"))
@@ -129,10 +135,6 @@ def outcomes(
     told["outcome"] = F.coalesce("_state.outcome", F.lit("unknown"))
     told["why"] = F.coalesce("_state.why", "_unknown")
     return state.select(f"{_ROW}.*", *(column.alias(name) for name, column in told.items()))
-
-
-ABSENT: Final = -1
-"""Stands for a number that is not there: a column of pandas that has nulls would round the others."""
 
 
 def looked_up(
@@ -168,11 +170,6 @@ def ordinals_of_keys(service: Service, batch_id: Column, key: Column, body: Colu
     return looked_up(lambda keys: find_keys(keys, service.ledger()), "ordinal bigint", columns).getField(
         "ordinal"
     )
-
-
-_AT_ONCE: Final = 10_000
-_TREE: Final = Tree()
-_UNTOUCHED: Final = WordRow(_TREE.full, 0, {})
 
 
 def find_keys(asked: Sequence[_Key], ledger: LedgerService) -> dict[_Key, _Found]:

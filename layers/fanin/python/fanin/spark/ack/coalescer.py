@@ -16,10 +16,31 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import Found, IssuedItems, Item, Refused, find_items, refused
 from fanin.spark.ack.numpy_items import IdColumns, decoded
 from fanin.spark.ack.page_builder import PAGE_BITS, Ints, PageBuilder, Rows
-from fanin.spark.ack.schemas import PAGE_SCHEMA, PAGES
-from fanin.spark.runtime.arrow import ArrowBatches, Task, filled, slices
+from fanin.spark.runtime.arrow import ArrowBatches, Task, ddl, filled, slices
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import Service
+
+PAGE_SCHEMA: Final = pa.schema(
+    [
+        ("batch_id", pa.int64()),
+        ("page", pa.int64()),
+        ("bits", pa.binary()),
+        ("ordinal", pa.int64()),
+        ("why", pa.string()),
+        ("values", pa.list_(pa.int64())),
+        ("value", pa.string()),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+        ("rows", pa.int64()),
+    ]
+)
+"""What tasks give to the merge: four kinds of rows.
+
+A page has ``bits``, and the prefix of its item ids as ``value``. A single item has an ``ordinal``, and as
+``value`` its row as it came; it has failed if there is a ``why``, and brings ``values``. A reject has a
+``reason``. One row of each task has the number of ``rows`` that it read.
+"""
+PAGES: Final = ddl(PAGE_SCHEMA)
 
 REPEATED: Final = "the input names it more than once"
 _KEYS: Final = 100_000  # names whose pages are built at once
@@ -34,9 +55,9 @@ class Coalescer:
         self._issued, self._schema, self._totals = IssuedItems(service), schema, totals
         self._rows = self._rejected = 0
         self._builder = PageBuilder()
-        self._names: list[str | None] = []
-        self._blocks: list[Block] = []
         self._keys: dict[str | int, int] = {}
+        # Of each key its name, if that is a text, and its items.
+        self._known: list[tuple[str | None, Block]] = []
         self._ids = IdColumns()
         self._split: list[tuple[Ints | int, Ints]] = []
         self._waiting = 0
@@ -54,7 +75,7 @@ class Coalescer:
         yield from self._by_id(chunk.column("item")) if self._schema.by_id else self._ordinals(chunk)
         if len(self._keys) > _KEYS:
             yield from self._flush()
-            self._keys, self._names, self._blocks = {}, [], []
+            self._keys, self._known = {}, []
         else:
             yield from self._pages()
 
@@ -169,10 +190,9 @@ class Coalescer:
         yield from self._repeated(self._builder.add(keys, ordinals))
 
     def _key(self, name: str | int, block: Block) -> int:
-        key = self._keys.setdefault(name, len(self._blocks))
-        if key == len(self._blocks):
-            self._names.append(name if isinstance(name, str) else None)
-            self._blocks.append(block)
+        key = self._keys.setdefault(name, len(self._known))
+        if key == len(self._known):
+            self._known.append((name if isinstance(name, str) else None, block))
         return key
 
     def _repeated(self, repeats: Iterator[Rows]) -> Iterator[ArrowBatches]:
@@ -180,7 +200,7 @@ class Coalescer:
         for keys, ordinals in repeats:
             shown = []
             for key, ordinal in zip(keys.tolist(), ordinals.tolist(), strict=True):
-                name, block = self._names[key], self._blocks[key]
+                name, block = self._known[key]
                 number = ordinal - block.first
                 shown.append(f"{name}:{number}" if name else by_number(block.batch_id, ordinal))
             yield self._rejects(shown, Reason.DUPLICATE, REPEATED)
@@ -256,13 +276,14 @@ class Coalescer:
         pages = self._builder.take()
         for at in range(0, len(pages), 1 << 10):
             some = pages[at : at + (1 << 10)]
+            names, blocks = zip(*(self._known[page.key] for page in some), strict=True)
             yield filled(
                 PAGE_SCHEMA,
                 len(some),
-                batch_id=[self._blocks[page.key].batch_id for page in some],
+                batch_id=[block.batch_id for block in blocks],
                 page=[page.number for page in some],
                 bits=[page.bits for page in some],
-                value=[self._names[page.key] for page in some],
+                value=names,
             )
 
 

@@ -16,12 +16,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.coalescer import pages_from_rows
+from fanin.spark.ack.coalescer import PAGE_SCHEMA, pages_from_rows
 from fanin.spark.ack.input_schema import InputSchema, check_columns, normalize
 from fanin.spark.ack.ledger_writes import COUNTS, FAILURE, Acknowledged, fail, mark
-from fanin.spark.ack.page_merger import in_order, merge, merge_task
+from fanin.spark.ack.page_merger import MARK_SCHEMA, in_order, merge, merge_task
 from fanin.spark.ack.parquet_files import ParquetFiles, pages_from_files
-from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA
 from fanin.spark.inputs.formats import Dataset, DatasetFormat
 from fanin.spark.inputs.names import with_names
 from fanin.spark.inputs.opening import Opened, open_input

@@ -14,7 +14,7 @@ from fanin.domain import ids
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import GONE, BatchNotFound, ServiceUnavailable, Throttled
-from fanin.spark.ack.schemas import MARK_SCHEMA, MERGED_SCHEMA
+from fanin.spark.ack.page_merger import MARK_SCHEMA, MERGED_SCHEMA
 from fanin.spark.ack.skipping import Sieve
 from fanin.spark.runtime.arrow import ArrowBatches, Task, ddl, page, slices
 from fanin.spark.runtime.rejects import Reason

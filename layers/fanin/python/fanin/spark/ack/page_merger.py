@@ -19,14 +19,33 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.domain import ids
-from fanin.spark.ack.coalescer import REPEATED
+from fanin.spark.ack.coalescer import PAGE_SCHEMA, REPEATED
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import IssuedItems
 from fanin.spark.ack.page_builder import PAGE, PAGE_BITS, WORDS, Ints, Words, bitmaps, popcount
-from fanin.spark.ack.schemas import MERGED, MERGED_SCHEMA, PAGE_SCHEMA
-from fanin.spark.runtime.arrow import ArrowBatches, Task, changes, filled, page, slices
+from fanin.spark.runtime.arrow import ArrowBatches, Task, changes, ddl, filled, page, slices
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import Service
+
+MERGED_SCHEMA: Final = pa.schema(
+    [
+        ("batch_id", pa.int64()),
+        ("level", pa.int32()),
+        ("number", pa.int64()),
+        ("mask", pa.int64()),
+        ("brought", pa.list_(pa.list_(pa.int64()))),
+        ("why", pa.string()),
+        *list(PAGE_SCHEMA)[6:],
+    ]
+)
+MERGED: Final = ddl(MERGED_SCHEMA)
+"""What the merge gives. A mark has a ``mask``; a mark of level 3 holds only the bits of whole words of level
+2, and may have to be lifted further. A failure has a ``why``, the ordinal as its ``number``, and as ``value``
+the id of its item, if that came with one. Rejects and numbers of rows are as in ``PAGES``."""
+
+MARK_SCHEMA: Final = pa.schema(list(MERGED_SCHEMA)[:5])
+"""Bits to clear; the mask is the word's 64 bits, as a signed number. ``brought`` has an array for each of
+their items that brings something: its ordinal, and a value for each total, null for nothing."""
 
 WINDOW_BITS: Final = 18
 """A window is what one word of level 2 covers: 262,144 items, 8 pages, 4,096 words of level 0."""

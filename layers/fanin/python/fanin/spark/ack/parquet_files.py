@@ -10,10 +10,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.coalescer import coalesce_task
+from fanin.spark.ack.coalescer import PAGES, coalesce_task
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.numpy_items import decoded
-from fanin.spark.ack.schemas import PAGES
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.inputs.names import case_sensitive
 from fanin.spark.inputs.opening import DAMAGED, contradiction
