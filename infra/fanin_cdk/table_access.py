@@ -8,7 +8,7 @@ PROGRESS = (
     *(names.BATCH_ID, names.STATE, names.STATE_SHARD, names.DUE_AT, names.TOUCHED_AT),
     *("acked", "cause", "ended_at", "failed", "failed_more", "failing", "mode", "partial"),
     *("deadline", "kind", "retries", names.ATTENTION),
-    *("closed_at", "grown"),
+    *("closed_at", "draining_at", "grown"),
     *("failing_at", "waiting_at", "milestone"),
     *("t0", "t1", "t2", "t3", "totals_exact"),
 )

@@ -67,7 +67,9 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     # When everything is done that acks, timer, reaper, settler and notifier do
     totals = dict.fromkeys(("rows", "bytes", "cents", "pages"), 1)
     done = Completion(failed=1, failed_more=False, totals=totals, totals_exact=True)
-    store.end(1, State.COMPLETE, now=1, sources=LIVE, partial=True, touched_at=1, done=done)
+    store.end(
+        1, State.COMPLETE, now=1, sources=LIVE, partial=True, quiet=Batch(1, b"", 1, 1, 1, 1, 1), done=done
+    )
     store.touch(1, activity)
     store.count(1, 5, activity=activity, sums=tuple(totals.values()))
     store.postpone(1, deadline=1, until=2, activity=activity)

@@ -140,14 +140,18 @@ class TestMoves:
         stores.batches.close(8, now=NOW)
         assert stores.batches.end(8, State.COMPLETE, now=NOW, sources=[State.CLOSED])[1]
 
-    def test_activity_saves_a_batch_from_the_reaper(self, stores):
-        put(stores)
+    def test_activity_or_a_drain_saves_a_batch_from_the_reaper(self, stores):
+        before = put(stores)
         stores.batches.touch(8, Activity(NOW + 5, NOW + 9))
+        touched = row_of(stores)
+        # A drain that was under way for long brings no later time.
+        stores.batches.drain(8, now=NOW, activity=Activity(NOW + 5, NOW + 9))
+        drains = row_of(stores)
 
-        row, moved = stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, touched_at=NOW)
-        assert (row, moved) == (new_batch(touched_at=NOW + 5), False)
-        assert not stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, touched_at=NOW + 6)[1]
-        assert stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, touched_at=NOW + 5)[1]
+        for quiet in (before, replace(before, touched_at=NOW + 6), touched):
+            ended = stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, quiet=quiet)
+            assert ended == (drains, False)
+        assert stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, quiet=drains)[1]
 
     def test_of_enders_at_once_one_moves_the_batch(self, stores):
         put(stores)

@@ -103,7 +103,7 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
         lambda: batches.page(some),
         lambda: batches.page_of_user_key(rng.choice(("", "k", "l")), limit=rng.choice((1, 100))),
         lambda: batches.due(now + HOUR // 2),
-        lambda: batches.end(batch_id, some, now=now, sources=[State.CLOSED], touched_at=row.touched_at),
+        lambda: batches.end(batch_id, some, now=now, sources=[State.CLOSED], quiet=row),
         lambda: batches.expire(batch_id, now=now),
         lambda: batches.end(
             batch_id,

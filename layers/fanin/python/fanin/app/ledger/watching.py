@@ -205,7 +205,5 @@ class Watching(Reading):
         return self._known.remember(row)
 
     def _end_idle(self, batch: Batch, state: State, now: int) -> bool:
-        """End it only from the state that was checked: after a close in between, it was not idle for long."""
-        batch_id, sources, touched_at = batch.batch_id, (batch.state,), batch.touched_at
-        end = self.ports.batches.end
-        return end(batch_id, state, now=now, sources=sources, touched_at=touched_at)[1]
+        """End it only as it was checked: after a close or a drain in between, it was not idle for long."""
+        return self.ports.batches.end(batch.batch_id, state, now=now, sources=(batch.state,), quiet=batch)[1]

@@ -265,7 +265,7 @@ class BatchStore(Protocol):
         now: int,
         sources: Collection[State],
         partial: bool = False,
-        touched_at: int | None = None,
+        quiet: Batch | None = None,
         done: Completion | None = None,
         cause: Cause | None = None,
     ) -> Written:
@@ -277,13 +277,14 @@ class BatchStore(Protocol):
             now: becomes ``ended_at``.
             sources: states it may move from.
             partial: recorded with the move.
-            touched_at: if given, the row must still have this value; so recent activity stops the reaper.
+            quiet: if given, the row must still have its last activity, and drain if this does; so what
+                comes meanwhile stops the reaper.
             done: what was counted in an exact batch that is complete.
             cause: recorded with the move.
         """
         when = [where("state", "in", tuple(sources))]
-        if touched_at is not None:
-            when.append(where("touched_at", "=", touched_at))
+        if quiet is not None:
+            when += [where("touched_at", "=", quiet.touched_at), where("draining_at", "=", quiet.draining_at)]
         sets = {"state": state, "ended_at": now, "partial": partial}
         if done is not None:
             sets |= {"failed": done.failed, "failed_more": done.failed_more}
