@@ -28,7 +28,8 @@ def all_redriven(memory: Memory) -> list[Redriven]:
     """Which redrives took failures last, of any batch."""
     places = [
         (partition % (MAX_BATCH_ID + 1), int(part.rpartition("/")[2]))
-        for partition, part in memory.parts._rows
+        for partition, rows in memory.parts._partitions.items()
+        for part in rows
         if part.startswith("redriven/")
     ]
     return [one for batch_id, n in places for one in redriven(memory, batch_id, [n]).values()]

@@ -199,7 +199,7 @@ def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed):
     # Given a plan of which every other item has a note
     batch = failed.failures(12)
     rows, _ = failed.ports.parts.failures(batch.batch_id, limit=100)
-    failed.memory.parts._delete("all", list(failed.memory.parts._rows))
+    failed.memory.parts._partitions.clear()
     failed.ports.parts.put_failures(
         batch.batch_id, [row for row in rows if row.ordinal % 2], expires_at=2**40
     )
