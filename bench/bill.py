@@ -22,9 +22,9 @@ MILLION = 1_000_000
 ALONE = 4_096
 """Items of a batch whose consumers make a request for each."""
 FEW = 16_384
-"""Items of a batch whose consumers make a request for ten: so many that these seldom share a word."""
+"""Items of a batch whose consumers name ten together: so many that these seldom share a word."""
 MANY = 262_144
-"""Items of a batch whose consumers use the ack queue, whose function takes a thousand of them together."""
+"""Items of a batch of whose scattered items the ack queue's function takes a thousand together."""
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:work"
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def queued_scattered() -> list[Figure]:
 
 
 def queued_neighbours() -> list[Figure]:
-    bill = bill_of_queue(FEW, Order.NEIGHBOURS)  # a window has the same words, however many items there are
+    bill = bill_of_queue(FEW, Order.NEIGHBOURS)  # a window has as many words in any batch
     return [_figure("ack queue, ten items a message, neighbours", bill, FEW, at_most=0.25)]
 
 

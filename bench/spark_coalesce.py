@@ -109,13 +109,13 @@ def _strategies(spark: SparkSession, folder: Path, count: int) -> dict[str, Stra
     _write(scattered, ordinals)
     del ordinals
     _write(ordered, np.arange(count))
-    batches, schema = known(count)
+    stack, schema = known(count)
     rows = spark.read.parquet(str(scattered))
 
     def of_files(path: Path) -> DataFrame:
-        return merge(pages_from_files(spark, parquet_files(path), schema, batches), schema, batches)
+        return merge(pages_from_files(spark, parquet_files(path), schema, stack), schema, stack)
 
-    of_rows = merge(pages_from_rows(normalize(rows, schema), schema, batches), schema, batches)
+    of_rows = merge(pages_from_rows(normalize(rows, schema), schema, stack), schema, stack)
     return {
         "sql": partial(noop, plain(rows)),
         "parquet": partial(noop, of_files(scattered)),
@@ -134,9 +134,9 @@ def writes(spark: SparkSession, power: int = 20) -> list[Figure]:
     chosen = np.sort(np.random.default_rng(2).permutation(count)[: count // 2])
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder) / "half", chosen)
-        batches, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
-        pages = pages_from_files(spark, parquet_files(Path(folder) / "half"), schema, batches)
-        found = partition_marks(merge(pages, schema, batches), CORES)
+        stack, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
+        pages = pages_from_files(spark, parquet_files(Path(folder) / "half"), schema, stack)
+        found = partition_marks(merge(pages, schema, stack), CORES)
         with world.spending() as spent:
             _mark(world, found)
     name = f"writes over words, for a random half of 2^{power} items"
@@ -148,9 +148,9 @@ def billion(spark: SparkSession) -> Figure:
     """Acknowledge a contiguous dataset as a whole: its words are lifted, and the batch completes."""
     world = World()
     batch = world.batch(BILLION, closed=True)
-    batches, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
+    stack, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
     source: Any = Contiguous(BILLION, PARTITIONS)
-    merged = merge(pages_from_files(spark, source, schema, batches), schema, batches)
+    merged = merge(pages_from_files(spark, source, schema, stack), schema, stack)
     with world.spending() as spent:
         _mark(world, partition_marks(merged, CORES))
     world.check_complete()

@@ -61,15 +61,15 @@ def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
 
 def _strategies(spark: SparkSession, folder: Path, count: int) -> dict[str, Strategy]:
     """The strategies by name, on files that they share."""
-    batches, _ = known(count)
-    _write(folder, np.random.default_rng(1).permutation(count), batches)
+    stack, _ = known(count)
+    _write(folder, np.random.default_rng(1).permutation(count), stack)
     rows = spark.read.parquet(str(folder))
     numbers = rows.select(F.split_part("item", F.lit(":"), F.lit(3)).cast("long").alias("ordinal"))
-    files = pages_from_files(spark, parquet_files(folder), SCHEMA, batches)
-    pages = pages_from_rows(normalize(rows, SCHEMA), SCHEMA, batches)
+    files = pages_from_files(spark, parquet_files(folder), SCHEMA, stack)
+    pages = pages_from_rows(normalize(rows, SCHEMA), SCHEMA, stack)
     return {
-        "parquet": partial(noop, merge(files, SCHEMA, batches)),
-        "frame": partial(noop, merge(pages, SCHEMA, batches)),
+        "parquet": partial(noop, merge(files, SCHEMA, stack)),
+        "frame": partial(noop, merge(pages, SCHEMA, stack)),
         "sql": partial(noop, plain(numbers)),
         "duckdb": partial(duck.words, folder, duck.IDS, count, CORES),
     }
@@ -77,31 +77,31 @@ def _strategies(spark: SparkSession, folder: Path, count: int) -> dict[str, Stra
 
 def epoch(spark: SparkSession) -> Figure:
     """Seconds to coalesce a small micro-batch as ``ack_stream`` does; the ledger is not called."""
-    batches, _ = known(EPOCH)
-    items = pa.array(_ids(np.arange(EPOCH), batches)).to_pylist()
+    stack, _ = known(EPOCH)
+    items = pa.array(_ids(np.arange(EPOCH), stack)).to_pylist()
     rows = spark.createDataFrame([(item,) for item in items], "item string").repartition(CORES)
-    times = [_seconds(rows, batches) for _ in range(5)][1:]  # Java compiles in the first
+    times = [_seconds(rows, stack) for _ in range(5)][1:]  # Java compiles in the first
     return Figure(f"seconds for a micro-batch of {EPOCH:,} ids", median(times), at_most=1)
 
 
-def _seconds(rows: DataFrame, batches: Known) -> float:
+def _seconds(rows: DataFrame, stack: Known) -> float:
     began = time.perf_counter()
-    found = coalesce_few(rows, SCHEMA, batches)
+    found = coalesce_few(rows, SCHEMA, stack)
     if found is None or found.rows != EPOCH or found.rejects:
         raise AssertionError(found)
     return time.perf_counter() - began
 
 
-def _ids(numbers: np.ndarray[Any, Any], batches: Known) -> Any:
-    prefix = ids.issue(batches.row.batch_id, 0, batches.row.items, batches.row.salt).prefix
+def _ids(numbers: np.ndarray[Any, Any], stack: Known) -> Any:
+    prefix = ids.issue(stack.row.batch_id, 0, stack.row.items, stack.row.salt).prefix
     return pc.binary_join_element_wise(prefix, pa.array(numbers).cast(pa.string()), ":")
 
 
-def _write(folder: Path, numbers: np.ndarray[Any, Any], batches: Known) -> None:
+def _write(folder: Path, numbers: np.ndarray[Any, Any], stack: Known) -> None:
     folder.mkdir()
     for number, part in enumerate(np.array_split(numbers, 2 * CORES)):
         schema = pa.schema([("item", pa.string())])
         with pq.ParquetWriter(folder / f"part-{number}.parquet", schema, use_dictionary=False) as writer:
             for first in range(0, len(part), ROW_GROUP):
-                texts = _ids(part[first : first + ROW_GROUP], batches)
+                texts = _ids(part[first : first + ROW_GROUP], stack)
                 writer.write_table(pa.table({"item": texts}), ROW_GROUP)

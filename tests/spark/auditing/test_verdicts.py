@@ -75,7 +75,7 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(spark, tmp_path, seed):
     spark.catalog.clearCache()
 
 
-@pytest.mark.soak
+@pytest.mark.soak(long=True)
 @pytest.mark.usefixtures("as_deployed")
 def test_ten_million_words_are_audited_as_planted(spark):
     # Given an export of 10,000,000 words of level 0, with three kinds of findings planted in it

@@ -53,6 +53,8 @@ def test_only_the_step_to_a_terminal_state_is_an_end(batch, ledger):
     assert ended_by(image(batch)) is None
     assert ended_by(image(replace(ended, expires_at=9)), image(ended)) is None
     assert ended_by(None, image(ended)) is None
+    # Whatever the row before says
+    assert ended_by(image(ended), image(batch) | {"attention": {"S": "unheard of#1"}}) == ended
 
 
 def test_only_a_word_of_zero_is_finished():

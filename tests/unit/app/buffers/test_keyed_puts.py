@@ -272,7 +272,7 @@ def entry(world: World) -> WorkEntry:
 
 
 def test_a_note_is_stored_where_every_process_looks_for_it(world, keys, entry):
-    keys.find(entry, KEY, ["a", "b"])
+    keys._find_note(entry, KEY, ["a", "b"])
 
     name = f"put/{KEY.name}"
     row = world.ports.records.read(str(entry.born), [name])[name]
@@ -282,73 +282,73 @@ def test_a_note_is_stored_where_every_process_looks_for_it(world, keys, entry):
 
 @pytest.mark.parametrize("payloads", [["a"], ["a", "b", ""], ["b", "a"], ["ab"], ['a", "b']])
 def test_a_note_stands_for_its_payloads_in_their_order(keys, entry, payloads):
-    keys.find(entry, KEY, ["a", "b"])
+    keys._find_note(entry, KEY, ["a", "b"])
 
     with pytest.raises(IdempotencyKeyReused, match="'order-7' was used to put other payloads"):
-        keys.find(entry, KEY, payloads)
+        keys._find_note(entry, KEY, payloads)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 257])
 def test_a_key_that_cannot_be_is_refused_and_nothing_is_written(world, keys, entry, key):
     with pytest.raises(InvalidRequest, match="Idempotency-Key"):
-        keys.find(entry, IdempotencyKey.of(key), ["a"])
+        keys._find_note(entry, IdempotencyKey.of(key), ["a"])
     assert world.accesses.writes["records.put"] == 0
 
 
 def test_slots_that_were_given_up_are_not_kept(keys, entry):
     # Given three calls that saw the same note, of which two give up its slots
-    note = keys.find(entry, KEY, ["a"])
-    keys.put_again(entry, note, [OLD], [0])
-    keys.put_again(entry, note, [OLD], [0])
+    note = keys._find_note(entry, KEY, ["a"])
+    keys._note_again(entry, note, [OLD], [0])
+    keys._note_again(entry, note, [OLD], [0])
     # Then the other has sent in vain, and all go on with the same other slots
-    assert not keys.keep(entry, note, [OLD])
-    again = keys.find(entry, KEY, ["a"])
+    assert not keys._note_sent(entry, note, [OLD])
+    again = keys._find_note(entry, KEY, ["a"])
     assert (again.items, again.left, again.replaced, again.round) == ((OLD,), (0,), (OLD,), 1)
     assert again.slots_key not in {"order-7", note.slots_key}
     assert len(again.slots_key) <= 256
 
 
 def test_a_key_gives_its_payloads_slots_of_their_own(keys, entry):
-    notes = [keys.find(entry, IdempotencyKey.of(key), ["a"]) for key in ("one", "two")]
+    notes = [keys._find_note(entry, IdempotencyKey.of(key), ["a"]) for key in ("one", "two")]
     for note in notes:
-        keys.put_again(entry, note, [""], [0])
+        keys._note_again(entry, note, [""], [0])
 
-    slots = {keys.find(entry, IdempotencyKey.of(key), ["a"]).slots_key for key in ("one", "two")}
+    slots = {keys._find_note(entry, IdempotencyKey.of(key), ["a"]).slots_key for key in ("one", "two")}
     assert len(slots) == 2
 
 
 def test_a_note_outlives_a_change_of_the_batch_by_a_month(world, keys, entry):
-    keys.find(entry, KEY, ["a"])
+    keys._find_note(entry, KEY, ["a"])
     batch, _ = world.batch()
     world.clock.at = entry.renew_at
     renewed = entry._replace(renew_at=renew_at(batch))
 
     world.clock.advance(RENEWAL * 1000 - 1000)
-    assert not keys.find(renewed, KEY, ["a"]).new
+    assert not keys._find_note(renewed, KEY, ["a"]).new
     world.clock.advance(1000)
-    assert keys.find(renewed, KEY, ["a"]).new
+    assert keys._find_note(renewed, KEY, ["a"]).new
 
 
 def test_keys_of_another_buffer_are_others(world, keys, entry):
     batch, _ = world.batch()
-    keys.find(entry, KEY, ["a"])
+    keys._find_note(entry, KEY, ["a"])
 
-    assert keys.find(entry._replace(born=batch.batch_id), KEY, ["b"]).new
+    assert keys._find_note(entry._replace(born=batch.batch_id), KEY, ["b"]).new
 
 
 def test_a_key_of_another_caller_is_another_key(world, keys, entry):
     # Given the work that one caller has put in under a key
     mine = IdempotencyKey.of("order-7", Principal("ada", "iam ada"))
-    keys.keep(entry, keys.find(entry, mine, ["a"]), [OLD])
+    keys._note_sent(entry, keys._find_note(entry, mine, ["a"]), [OLD])
     # When another uses the same text, for the same work and for other work
     theirs = IdempotencyKey.of("order-7", Principal("bob", "iam bob"))
-    note = keys.find(entry, theirs, ["a"])
+    note = keys._find_note(entry, theirs, ["a"])
     # Then theirs is new, with slots of its own, and each has their own note when they come again
     assert note.new
-    assert note.caller != keys.find(entry, mine, ["a"]).caller
-    assert keys.find(entry, mine, ["a"]).items == (OLD,)
-    assert keys.find(entry, theirs, ["a"]) == note._replace(new=False)
+    assert note.caller != keys._find_note(entry, mine, ["a"]).caller
+    assert keys._find_note(entry, mine, ["a"]).items == (OLD,)
+    assert keys._find_note(entry, theirs, ["a"]) == note._replace(new=False)
     with pytest.raises(IdempotencyKeyReused):
-        keys.find(entry, theirs, ["b"])
+        keys._find_note(entry, theirs, ["b"])
     # And somebody without an identity has a third one
-    assert keys.find(entry, KEY, ["b"]).new
+    assert keys._find_note(entry, KEY, ["b"]).new

@@ -74,6 +74,12 @@ def test_what_an_overload_left_of_an_ack_comes_again(memory, services, functions
     # Then one comes again as it is, and of the other only what is left
     assert answer == {"batchItemFailures": [{"itemIdentifier": "n"}]}
     assert [json.loads(rest["body"]) for rest in put_back] == [{"marks": [group[64]]}]
+    # If that cannot be sent, its message comes again, and no other of its window
+    throttle_word(memory, 1)
+    functions.put_back = put_back.index
+    window = [message("poison"), message({"marks": [group[1], group[66]]}) | {"messageId": "n"}]
+    assert functions.acks({"Records": window}, None) == answer
+    assert len(functions.dead) == 1
 
 
 class TestTargets:

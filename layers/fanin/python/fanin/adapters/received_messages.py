@@ -117,7 +117,7 @@ FRESH_MS: Final = 60_000
 
 
 class DeadLetterQueues:
-    """Finds the queues that give dead letters to others, which it keeps, and tags, for a minute.
+    """Finds the queue whose dead letters a queue takes, and remembers it; reads tags of queues.
 
     Args:
         clock: tells the time.

@@ -94,7 +94,7 @@ class SendMeter:
 
     @contextmanager
     def drawn(self, run: Session) -> Iterator[Callable[[int], None]]:
-        """Show it, in a terminal in one line that changes, else a line every five seconds."""
+        """Show it, in a terminal beside a spinner, else in a line every five seconds."""
         if run.draws:
             with run.stderr.status(self.describe()) as shown:
                 yield lambda taken: shown.update(self._took(taken))

@@ -35,8 +35,20 @@ from fanin.console.rendering import HERE
 from fanin.console.state import Console, console_of, status_of
 from fanin.errors import FaninError
 
-PAGES: Final = (overview, batches, bulk, actions, patterns, directory, batch, failures, tabs, events, picture)
-ROUTES: Final[tuple[Route, ...]] = tuple(chain.from_iterable(page.ROUTES for page in PAGES))
+_PAGES: Final = (
+    overview,
+    batches,
+    bulk,
+    actions,
+    patterns,
+    directory,
+    batch,
+    failures,
+    tabs,
+    events,
+    picture,
+)
+ROUTES: Final[tuple[Route, ...]] = tuple(chain.from_iterable(page.ROUTES for page in _PAGES))
 _INSIDE: Final = re.compile(r"/batches/(\d{1,16})/.", re.ASCII)
 """An address below that of a batch."""
 

@@ -194,7 +194,7 @@ class Batch:
         failed_more: whether more may have failed than ``failed`` says.
         partial: True when a deadline or a scatter's quorum completed the batch with items missing.
         retries: how often its pattern postponed the deadline.
-        keep: what is kept of its failed items.
+        keep: what is kept of its failed items: their messages, or their reasons alone.
         on_failure: whether an item that failed is done, or held.
         child_failures: whether its items fail with the failures of nested batches.
         tolerated_failures: the failures beyond which the batch is given up; None tolerates any.
@@ -205,12 +205,12 @@ class Batch:
         targets: how many targets are told of its end; they are records of their own.
         totals: its totals, in their order, with their sums as far as the row knows them: those of an exact
             batch from its end on, those of an estimated one always.
-        totals_exact: whether these are the sums of every item that is done, each counted once.
+        totals_exact: whether the totals are the sums of every item that is done, each counted once.
         totals_before: the sums of the batches that it retries, by the names of their totals.
         results: whether results of its items are kept.
         attention: why a person should look at it, as it was last written; see ``fanin.app.attention``.
         milestones: percents of its items at which its progress is told, ascending.
-        milestone: the last of them that was told.
+        milestone: the last milestone that was told.
         failing_at: when its first failure was told.
         waiting_at: when it was told that it waits for held items alone.
         opened_by: who opened it: the ARN of an AWS identity, the subject of a token, or the name that a

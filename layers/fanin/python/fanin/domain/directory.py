@@ -187,7 +187,7 @@ class PutRoute:
 class Route(PutRoute):
     """A route: the fields of ``PutRoute``, and when it was last changed, ms."""
 
-    since: int = 0
+    since: int = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,8 @@ class Frame:
         missing: half-open ranges of indices, ascending; empty once the frame is complete.
         cursor: ask with it for the next page of ``missing``; None at the end.
         totals: sums of what its envelopes have brought, by the names of its totals.
-        totals_exact: whether these are the sums of every envelope that was handled; of a large frame of which
-            much is missing, some parts are not read.
+        totals_exact: whether the totals are the sums of every envelope that was handled; of a large frame
+            of which much is missing, some parts are not read.
     """
 
     frame_id: int

@@ -39,7 +39,7 @@ class Failure:
         reason: why, for people; at most 1,024 characters.
         message: its message, which is kept so that it can be sent again.
         attempts: how often the message was received; 0 if that is not known.
-        source: URL or ARN of the queue it came from; empty if that is not known.
+        source: URL or ARN of the queue that its message came from; empty if that is not known.
         totals: what the item adds to the totals of its batch all the same; see ``Done``.
     """
 

@@ -100,7 +100,7 @@ class Picture:
         root_level: of the root, whose number is 0; in an open batch it may grow.
         size: how many items the batch has.
         start: ordinal of the first item below the node.
-        stop: one past the last.
+        stop: one past its last item.
         cells: the words below, ascending; empty on level 0.
         items: the items below, ascending; only on level 0.
         held_more: whether items that are shown as pending or leased may be held.

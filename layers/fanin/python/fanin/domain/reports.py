@@ -21,7 +21,7 @@ class Estimate:
         at_most: if each was marked over HTTPS by itself.
         region: region whose list prices were taken.
         since: date of these prices.
-        estimate: always true.
+        estimate: always true: no row counts requests.
     """
 
     dollars: float
@@ -60,7 +60,7 @@ class MissingRange:
 
     Attributes:
         start: ordinal of the first item in the batch.
-        stop: one past the last.
+        stop: one past the last ordinal.
         group: ``<batch id>:<group id>`` of all items of the batch: that of ``add``, if it was called once. So
             ``<group>:<ordinal>`` is an item. A batch of more than 4,294,967,295 items has several.
         keys: the keys of its first items, in the first ranges of an answer; empty if they have none.
@@ -196,7 +196,7 @@ class ErrorGroup:
         error: what their reasons have in common.
         failed: how many they are.
         example: the reason of the first of them, its first 256 characters.
-        first: ordinal of the first.
+        first: ordinal of the first item that failed so.
         last_failed_at: when the last of them was reported, ms.
         kept: how many of their messages were kept.
     """
@@ -246,8 +246,8 @@ class BatchCounts:
     """How many batches there are.
 
     Attributes:
-        states: in each state, as the index has it.
-        at_least: the states of which there are more than that: 100,000 or so, which no one read counts.
+        states: how many batches are in each state.
+        at_least: states with more batches than ``states`` says: one read counts 100,000 or so.
     """
 
     states: Mapping[str, int]
@@ -262,7 +262,7 @@ class Troubled:
         batch: the row, with the failed and held items that were seen.
         trouble: what is wrong, the most urgent first if there is more than one thing.
         reason: the same in words.
-        action: the command that helps, without the batch: ``fanin <action> <batch>``.
+        action: the word of the command that helps, ``fanin <action> <batch>``.
     """
 
     batch: Batch
@@ -277,9 +277,9 @@ class Attention:
 
     Attributes:
         batches: one page of them; live ones come before ended ones.
-        counts: how many there are in all, by what is wrong, as the index has it.
+        counts: how many batches there are in all, by what is wrong.
         cursor: goes on with the next page; None at the end.
-        at_least: what is wrong with more than that: 80,000 or so, which no one read counts.
+        at_least: what is wrong with more batches than ``counts`` says: one read counts 80,000 or so.
     """
 
     batches: tuple[Troubled, ...]

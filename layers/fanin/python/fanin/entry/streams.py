@@ -8,8 +8,7 @@ an alarm.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from fanin import names
 from fanin.adapters.dynamodb import records, rows
@@ -18,8 +17,6 @@ from fanin.app.services import Services
 from fanin.domain.batch import Batch
 from fanin.entry.observe import count, logger
 from fanin.entry.partial_batch import partial_batch_response
-
-T = TypeVar("T")
 
 StreamRecord: TypeAlias = Mapping[str, Any]
 """A stream record, or a message of the retry queue whose body is one; or the event that holds them."""
@@ -91,10 +88,16 @@ def _had_ended(arrival: StreamRecord) -> bool:
 def changed_batch(record: StreamRecord) -> tuple[Batch | None, Batch | None]:
     """The row before and after this change of the batches table; None where there is no row.
 
+    The row before is left out if the batch ended with this change: its end is told, whatever that row says.
+
     Raises:
         KeyError, TypeError, ValueError: the record is not one of the batches table.
     """
-    return _images(record, rows.decode)
+    old, new = _images(record)
+    if new is None:
+        return None, None
+    ended = _terminal(new) and not (old and _terminal(old))
+    return None if old is None or ended else rows.decode(old), rows.decode(new)
 
 
 def retried(event: StreamRecord) -> bool:
@@ -102,11 +105,13 @@ def retried(event: StreamRecord) -> bool:
     return any(map(_from_queue, event["Records"]))
 
 
-def _images(record: StreamRecord, decode: Callable[[rows.Item], T]) -> tuple[T | None, T | None]:
-    """What a row says before and after a change."""
-    images = (record["dynamodb"].get(name) for name in ("OldImage", "NewImage"))
-    old, new = (None if image is None else decode(image) for image in images)
-    return old, new
+def _images(record: StreamRecord) -> tuple[rows.Item | None, rows.Item | None]:
+    """The row before and after a change."""
+    return record["dynamodb"].get("OldImage"), record["dynamodb"].get("NewImage")
+
+
+def _terminal(image: rows.Item) -> bool:
+    return image[names.STATE]["S"] in names.TERMINAL_STATES
 
 
 def follow_directory(record: StreamRecord, services: Services) -> None:
@@ -116,7 +121,8 @@ def follow_directory(record: StreamRecord, services: Services) -> None:
         KeyError, ValueError: the record is not one of the directory table.
         Throttled, ServiceUnavailable: the bus was busy; call again.
     """
-    old, new = _images(record, partial(records.decode, name_key=names.NAME))
+    images = _images(record)
+    old, new = (None if image is None else records.decode(image, names.NAME) for image in images)
     namespace, name = (record["dynamodb"]["Keys"][key]["S"] for key in (names.TOPIC, names.NAME))
     services.follow_directory(namespace, name, old, new)
 

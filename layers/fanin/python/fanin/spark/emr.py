@@ -28,7 +28,7 @@ from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.errors import InvalidRequest, JobRunNotFound, NotConfigured
 
 ENTRY: Final = "fanin/spark/jobs/__main__.py"  # the script that starts any job
-JOBS: Final = "fanin-jobs"  # its name beside the scripts of users
+_PACKED: Final = "fanin-jobs"  # its name beside the scripts of users
 SUCCESS: Final = "SUCCESS"
 ENDED: Final = (SUCCESS, "FAILED", "CANCELLED")  # states that never change again
 POLL: Final = 10.0  # seconds between two looks at a run, which takes at least a minute
@@ -71,7 +71,7 @@ class Script:
     def _of_jobs(cls, content: bytes, name: str) -> Self:
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as packed:
-                return cls(JOBS, packed.read(ENTRY), content)
+                return cls(_PACKED, packed.read(ENTRY), content)
         except (zipfile.BadZipFile, KeyError) as error:
             raise InvalidRequest(f"{name} is not a wheel of fanin: {error}") from error
 

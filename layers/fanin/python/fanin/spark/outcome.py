@@ -37,7 +37,7 @@ _TREE: Final = Tree()
 _UNTOUCHED: Final = WordRow(_TREE.full, 0, {})
 _Key: TypeAlias = tuple[Any, ...]
 _Found: TypeAlias = tuple[Any, ...]
-"""What is looked up, by what: such as batch and ordinal of an item, and its outcome and why."""
+"""By what is looked up, such as batch and ordinal of an item, and what is found, its outcome and why."""
 
 
 def outcomes(
@@ -175,7 +175,8 @@ def ordinals_of_keys(service: Service, batch_id: Column, key: Column, body: Colu
 def find_keys(asked: Sequence[_Key], ledger: LedgerService) -> dict[_Key, _Found]:
     """Find the ordinals of items by batch, key and body; those of none are left out.
 
-    The body is empty, or the message with which the item was to be added: with another it is another item.
+    The body is empty, or the message with which the item was to be added: one that was added with another
+    message is left out, too.
     """
     keys: dict[int, list[str]] = {}
     for batch_id, key, _ in asked:

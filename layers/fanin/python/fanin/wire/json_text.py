@@ -57,7 +57,7 @@ def read_json(body: str | bytes, *, any_text: bool = False) -> Any:
 
 def _check_depth(value: Any) -> None:
     """Go down level by level, without recursion."""
-    level = [value]
+    level = _nested([value])
     for _ in range(MAX_DEPTH):
         level = [child for parent in level for child in _nested(parent)]
     if level:

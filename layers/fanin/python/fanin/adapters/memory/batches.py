@@ -183,11 +183,11 @@ class MemoryBatches(BatchStore):
         limit: int,
     ) -> BatchRows:
         """The rows of a page of a listing, in an order of its positions, which have one of the sizes."""
-        after = None if cursor is None else cursors.decode(listing, cursor, sizes)
+        after = None if cursor is None else order(*cursors.decode(listing, cursor, sizes))
 
         def query() -> list[Place]:
-            found = sorted(places(), key=lambda place: order(*place[0]))
-            return [one for one in found if after is None or order(*one[0]) > order(*after)]
+            found = [(order(*place), place, one) for place, one in places()]
+            return [(place, one) for at, place, one in sorted(found) if after is None or at > after]
 
         found = self._accesses.read(f"batches.{call}", query)
         rows = self.read([batch_id for _, batch_id in found[:limit]])

@@ -1,1 +1,1 @@
-"""Bounded buffers: their slots, deliveries, records and receipts."""
+"""Bounded buffers: their slots, puts and records."""

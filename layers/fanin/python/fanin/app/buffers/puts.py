@@ -147,7 +147,7 @@ class Puts:
         started = self._ports.clock.now()
         entry = self._records.fresh(name)
         for _ in range(_ROUNDS):
-            note = self.find(entry, key, payloads)
+            note = self._find_note(entry, key, payloads)
             known = entry.buffer.batch_id
             if note.left and note.batch_id != known and (now := self._records.refresh(name)) != entry:
                 entry = now  # the note may name the batch that the buffer has by now
@@ -156,7 +156,7 @@ class Puts:
                 if accepted := self._go_on(entry, note, payloads, started):
                     return accepted
             elif dropped := self._dropped(entry, note):
-                self.put_again(entry, note, note.items, dropped)
+                self._note_again(entry, note, note.items, dropped)
             else:
                 return Accepted(self.outcome(name), note.items)
             entry = self._records.refresh(name)
@@ -173,7 +173,7 @@ class Puts:
         """
         if finished := self._finished_meanwhile(note):
             left = [index for index in note.left if index not in finished]
-            self.put_again(entry, note, note.items, left)
+            self._note_again(entry, note, note.items, left)
             return None
         if (group := self._take(entry, note)) is None:
             return None
@@ -184,7 +184,7 @@ class Puts:
         work = {item: payloads[index] for item, index in slots if item in unsent}
         self.send(entry.buffer.queue, work, started)
         items = note.filled(group)
-        if not self.keep(entry, note, items):
+        if not self._note_sent(entry, note, items):
             return None
         if group.batch_id == entry.buffer.batch_id:
             self._slots.mark(entry, ids.parse_prefix(group.prefix).stop)
@@ -200,7 +200,7 @@ class Puts:
                 born, entry = entry.born, self._slots.renew(entry)
                 if entry.born != born:
                     return None
-        self.move(entry, note)
+        self._note_batch(entry, note)
         return None
 
     def _dropped(self, entry: WorkEntry, note: Note) -> list[int]:
@@ -238,23 +238,22 @@ class Puts:
         if len(finished) + len(unsent) == len(group):
             return unsent
         left = [index for index, item in zip(note.left, group, strict=True) if item not in finished]
-        self.put_again(entry, note, note.filled(group), left)
+        self._note_again(entry, note, note.filled(group), left)
         return None
 
     # The notes of keys are kept with the parts of the buffer's first batch, so that they outlive a change of
     # its batch.
 
-    def find(self, entry: WorkEntry, key: IdempotencyKey, payloads: Sequence[str]) -> Note:
+    def _find_note(self, entry: WorkEntry, key: IdempotencyKey, payloads: Sequence[str]) -> Note:
         """The note of a key, made if there is none.
 
         Raises:
-            InvalidRequest: the key is not text of 1 to 256 characters.
             IdempotencyKeyReused: the key was used for other payloads.
         """
         digest = ids.digest(json.dumps(list(payloads)))
         items, left = ("",) * len(payloads), tuple(range(len(payloads)))
         note = Note(key, digest, items, left, entry.buffer.batch_id)
-        record, wrote = self._write(entry, note)
+        record, wrote = self._write_note(entry, note)
         if record is None:
             return note
         if record.value["digest"] != note.digest:
@@ -265,11 +264,11 @@ class Puts:
 
     # Each of the following has no effect if another process changed the note meanwhile.
 
-    def move(self, entry: WorkEntry, note: Note) -> None:
+    def _note_batch(self, entry: WorkEntry, note: Note) -> None:
         """Note that slots are taken in the buffer's present batch; those of the note's batch are not."""
-        self._write(entry, note._replace(batch_id=entry.buffer.batch_id))
+        self._write_note(entry, note._replace(batch_id=entry.buffer.batch_id))
 
-    def put_again(self, entry: WorkEntry, note: Note, items: Sequence[str], left: Sequence[int]) -> None:
+    def _note_again(self, entry: WorkEntry, note: Note, items: Sequence[str], left: Sequence[int]) -> None:
         """Note that other slots are taken for some payloads, in the buffer's present batch.
 
         Args:
@@ -278,22 +277,22 @@ class Puts:
             items: of all payloads, as in the note.
             left: indices of the payloads that get other slots; none if the work of all is in.
         """
-        self.move(entry, note._replace(items=tuple(items), left=tuple(left), round=note.round + 1))
+        self._note_batch(entry, note._replace(items=tuple(items), left=tuple(left), round=note.round + 1))
 
-    def keep(self, entry: WorkEntry, note: Note, items: Sequence[str]) -> bool:
+    def _note_sent(self, entry: WorkEntry, note: Note, items: Sequence[str]) -> bool:
         """Note that the messages of all payloads were sent.
 
         Returns:
             Whether the work is in. If not, another process has given some items up for others meanwhile.
         """
         sent = note._replace(items=tuple(items), left=(), sent_at=self._ports.clock.now())
-        record, _ = self._write(entry, sent)
+        record, _ = self._write_note(entry, sent)
         if record is None:
             return False
         now = _note(note, record)
         return (now.items, now.left) == (sent.items, ())
 
-    def _write(self, entry: WorkEntry, note: Note) -> tuple[Record | None, bool]:
+    def _write_note(self, entry: WorkEntry, note: Note) -> tuple[Record | None, bool]:
         until = max(entry.renew_at, self._ports.clock.now()) // 1000 + RENEWAL
         place, put = (str(entry.born), _PUT + note.key.name), self._ports.records.put
         return put(*place, note.value(), expires_at=until, if_version=note.version)

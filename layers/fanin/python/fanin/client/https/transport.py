@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _CONNECTIONS: Final = 16  # kept for each host
-_CONNECT_TIMEOUT: Final = 5
+_CONNECT_TIMEOUT: Final = 5  # seconds
 STALE: Final = 0.5
 """Seconds without a request after which connections are not used for what must not be repeated."""
 _REGION: Final = "AWS_DEFAULT_REGION"  # comes before the profile for boto3, too

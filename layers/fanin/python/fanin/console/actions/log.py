@@ -49,7 +49,7 @@ class LogEntry:
 
 
 def log_to(stream: TextIO, level: str = "INFO") -> None:
-    """Write what the buttons do to a stream, a line of JSON each."""
+    """Write what the buttons do to a stream, a line of JSON each; and what failed and should not have."""
     log = logging.getLogger(LOGGER)
     log.setLevel(level)
     log.propagate = False

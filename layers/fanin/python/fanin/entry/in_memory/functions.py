@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -63,9 +64,13 @@ class Functions:
         for message, _ in (*handled.poison, *handled.refused):
             self.give_up(message["body"])
             self.dead.append(Dead("acks", message))
+        again = [message["messageId"] for message, _ in handled.again]
         for rest, _ in handled.rests:
-            self.put_back(rest)
-        return partial_batch_response(message["messageId"] for message, _ in handled.again)
+            try:
+                self.put_back(rest)
+            except Exception:  # noqa: BLE001  the others must not come again
+                again.append(rest["messageId"])
+        return partial_batch_response(again)
 
     def buffer_dead_letters(self, message: QueueRecord) -> None:
         """Fail the item of a buffer's dead message, which frees its slot, and keep the message."""
@@ -109,7 +114,8 @@ class Functions:
                 said = f"target {job.number} of batch {job.batch_id} was not told; it comes again"
                 raise ServiceUnavailable(said)
         except FaninError:
-            self.postpone([(message, pause(message, PAUSES_IN_MEMORY))])
+            with suppress(Exception):  # it comes again all the same
+                self.postpone([(message, pause(message, PAUSES_IN_MEMORY))])
             raise
         if outcome is JobOutcome.PARKED:
             self.dead.append(Dead("targets", (job.batch_id, job.number)))

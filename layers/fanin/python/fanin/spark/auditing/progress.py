@@ -154,7 +154,9 @@ def _below(runs: tuple[Any, Any, Any], levels: Any, places: Any) -> Any:
 
 
 def _page(part: Measured, batch: Any, **columns: Any) -> pa.RecordBatch:
-    return filled(_MEASURED, len(batch), part=[part.value] * len(batch), batch_id=batch, **columns)
+    return filled(
+        _MEASURED, len(batch), part=np.full(len(batch), part.value, np.int8), batch_id=batch, **columns
+    )
 
 
 TREE: Final = Tree()

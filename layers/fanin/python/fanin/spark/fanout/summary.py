@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import reduce
 from typing import Final
 
+import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -137,10 +138,10 @@ def _totals(spark: SparkSession, results: str) -> tuple[int, int, int]:
     """Count the messages sent and the requests they took; and the messages that were not sent."""
     names = ("sent", "requests", "refused")
     if (few := read_few(spark, results, names)) is not None:
-        tasks = few.to_pylist()
+        sent, requests, refused = (pc.sum(few[name]).as_py() or 0 for name in names)
     else:
-        tasks = read_dataset(spark, results, RESULT).where(F.col(ORDINAL).isNull()).collect()
-    sent, requests, refused = (sum(task[name] or 0 for task in tasks) for name in names)
+        tasks = read_dataset(spark, results, RESULT).where(F.col(ORDINAL).isNull()).select(*names).collect()
+        sent, requests, refused = (sum(task[name] for task in tasks) for name in names)
     return sent, requests, refused
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -61,8 +62,7 @@ def objects_task(names: Sequence[str], codec: str, *, whole: bool, exact: bool) 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         texts = (raw for record in records for raw in record.column(0).to_pylist())
         rows = (row for raw in texts for row in objects(raw, codec, fields, whole=whole, exact=exact))
-        for some in chunks(rows, max_items=_ROWS):
-            yield page(schema, some)
+        return map(partial(page, schema), chunks(rows, max_items=_ROWS))
 
     return run
 

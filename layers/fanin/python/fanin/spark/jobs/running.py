@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from fanin.errors import FaninError, InvalidRequest, TooManyRejects
+from fanin.errors import FaninError, InvalidRequest, ServiceUnavailable, TooManyRejects
 from fanin.spark.jobs import JOBS
 from fanin.spark.runtime.failures import raised_in_task, refused_storage, root_cause
 from fanin.spark.runtime.files import Folder
@@ -194,7 +194,7 @@ def _forget(spark: SparkSession, job: str, folder: str) -> None:
                 f"{place.at(NAME)} is {what}, and this job would replace it; name another folder"
             )
         place.delete(NAME)
-    except Py4JError as error:
+    except (Py4JError, ServiceUnavailable) as error:
         print(f"an earlier run's summary may still be in {folder}: {root_cause(error)}", file=sys.stderr)
 
 

@@ -33,7 +33,7 @@ def raised_in_task(error: PySparkException | Py4JError) -> tuple[str, str] | Non
     return kind.code, raised["message"].strip()
 
 
-def causes(error: PySparkException | Py4JError) -> list[str]:
+def causes(error: Exception) -> list[str]:
     """An error and its causes, which Java has in a chain; the root cause is the last."""
     texts = [str(error).strip()]
     if isinstance(error, Py4JJavaError):
@@ -54,7 +54,7 @@ def unread_file(texts: Sequence[str]) -> str | None:
     return next((found[1] for found in named if found), None)
 
 
-def root_cause(error: PySparkException | Py4JError) -> str:
+def root_cause(error: Exception) -> str:
     """The root cause of an error; and the file that was read."""
     texts = causes(error)
     root, file = texts[-1], unread_file(texts)

@@ -211,19 +211,25 @@ class Service:
 
     def connection(self) -> Connection:
         """The ledger's connection to DynamoDB; one for each process."""
-        return _connected(self)[3]
+        return _connection(self)
 
 
 @cache
-def _connected(service: Service) -> tuple[Tracker, LedgerService, Meter, Connection]:
+def _connection(service: Service) -> Connection:
     os.environ.update(service.environment)  # boto3 looks there for endpoint and region
     connection = Connection(backoff=PATIENT, patience=PATIENCE)
     pace = SharedPace(service.most_writes)
     pace.attach(connection.client)
     pace.attach(connection.once)
+    return connection
+
+
+@cache
+def _connected(service: Service) -> tuple[Tracker, LedgerService, Meter]:
+    connection = service.connection()
     services = Services(wiring.connect(service.settings(), connection), rows=limits.MAX_ROWS_DIRECT)
     meter = Meter(connection.client, connection.once)
-    return Tracker(services), services.ledger, meter, connection
+    return Tracker(services), services.ledger, meter
 
 
 # Without a VPC, EMR Serverless lets jobs reach a few services only, and SQS is not among them. A request to
