@@ -211,9 +211,7 @@ class FailuresSimulation:
                     self.clock.advance(row.open_idle_ttl * 1_000 + 100_000)
                     state, now = State.ORPHANED, self.clock.now()
                 self.ended.add(row.batch_id)
-                self.ports.batches.end(
-                    row.batch_id, state, now=now, sources=(row.state,), touched_at=row.touched_at
-                )
+                self.ports.batches.end(row.batch_id, state, now=now, sources=(row.state,), quiet=row)
 
         return run
 

@@ -110,7 +110,7 @@ def parents_first(
     """Write the parent of each word that is about to be finished, and only then the word."""
     words = self.ports.words.read(list(marks))
     doomed = [key for key, mask in marks.items() if words.get(key, self._tree.full) == mask]
-    if parents := self._above(dict.fromkeys(doomed, Tally())):
+    if parents := self._above(dict.fromkeys(doomed, Tally()), {}):
         self.ports.words.clear(
             [Clear(key, mark.mask, 0, carried=mark.carried) for key, mark in parents.items()]
         )

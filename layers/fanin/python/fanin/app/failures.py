@@ -158,9 +158,7 @@ def write_notes(ports: Ports, failing: Collection[Failing]) -> Mapping[ItemPlace
     kept, refused = _keep_messages(ports, messages, {one.batch.batch_id: one.batch for one in failing})
     now = ports.clock.now()
     for batch, notes, _ in failing:
-        # A later failure of an item that is held has a later time, whoever's clock it is.
-        before = ports.parts.notes(batch.batch_id, [note.ordinal for note in notes]) if batch.holds else {}
-        latest = {ordinal: note.failed_at for ordinal, note in before.items()}
+        latest = _latest(ports, batch, notes)
         rows = [
             note._replace(
                 failed_at=max(now, latest.get(note.ordinal, 0) + 1),
@@ -175,6 +173,14 @@ def write_notes(ports: Ports, failing: Collection[Failing]) -> Mapping[ItemPlace
         write = parts.update_failures if batch.holds else parts.put_failures
         write(batch.batch_id, rows, expires_at=batch.expires_at)
     return refused
+
+
+def _latest(ports: Ports, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[int, int]:
+    """When held items failed before, ms; a later failure has a later time, whoever's clock it is."""
+    if not batch.holds:
+        return {}
+    found = ports.parts.notes(batch.batch_id, [note.ordinal for note in notes])
+    return {ordinal: note.failed_at for ordinal, note in found.items()}
 
 
 PAGE: Final = 500
