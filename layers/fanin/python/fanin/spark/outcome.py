@@ -97,26 +97,7 @@ def outcomes(
             batch = whole_number("batch_id", type_) if isinstance(type_, MAY_BE_WHOLE) else F.col("batch_id")
         named = named.withColumn("ordinal", ordinals_of_keys(service, batch, F.col("key")))
     named = named.select(*schema.columns, _ROW)
-
-    def find(keys: Sequence[_Key]) -> dict[_Key, _Found]:
-        items = find_items([name for (name,) in keys], IssuedItems(service), by_id=schema.by_id)
-        found = ((None, None, *one) if isinstance(one, Refused) else (*one, None, None) for one in items)
-        return dict(zip(keys, found, strict=True))
-
-    normal = normalize(named, schema)
-    if schema.by_id:
-        name = decoded(F.col("item"))  # or Python could not read it
-    else:
-        name = F.coalesce("raw", F.concat("batch_id", F.lit(":"), "ordinal"))
-    kind = "batch_id bigint, ordinal bigint, reason string, detail string"
-    found = normal.withColumn("_item", looked_up(find, kind, [name]))
-    unknown = F.coalesce("_item.detail", F.lit("it names no item"))
-    if by_key:
-        null, malformed = Reason.NULL.value, Reason.MALFORMED.value
-        no_ordinal = F.coalesce("_item.reason", F.lit(null)).isin(null, malformed)
-        unknown = F.when(no_ordinal, F.lit("there is no item with this key in its batch")).otherwise(unknown)
-    unknown = F.when(F.col("_item.ordinal").isNull(), unknown)
-    items = found.select(_ROW, "_item.batch_id", "_item.ordinal", unknown.alias("_unknown"))
+    items = _items(named, schema, service, by_key=by_key)
     # Neighbours come to one task, which reads their words once.
     spread = items.repartition("batch_id", F.shiftright("ordinal", WINDOW_BITS))
     ordered = spread.sortWithinPartitions("batch_id", "ordinal")
@@ -135,6 +116,30 @@ def outcomes(
     told["outcome"] = F.coalesce("_state.outcome", F.lit("unknown"))
     told["why"] = F.coalesce("_state.why", "_unknown")
     return state.select(f"{_ROW}.*", *(column.alias(name) for name, column in told.items()))
+
+
+def _items(named: DataFrame, schema: InputSchema, service: Service, *, by_key: bool) -> DataFrame:
+    """The batch and the ordinal of the item that each row names, or why it names none."""
+
+    def find(keys: Sequence[_Key]) -> dict[_Key, _Found]:
+        items = find_items([name for (name,) in keys], IssuedItems(service), by_id=schema.by_id)
+        found = ((None, None, *one) if isinstance(one, Refused) else (*one, None, None) for one in items)
+        return dict(zip(keys, found, strict=True))
+
+    normal = normalize(named, schema)
+    if schema.by_id:
+        name = decoded(F.col("item"))  # or Python could not read it
+    else:
+        name = F.coalesce("raw", F.concat("batch_id", F.lit(":"), "ordinal"))
+    kind = "batch_id bigint, ordinal bigint, reason string, detail string"
+    found = normal.withColumn("_item", looked_up(find, kind, [name]))
+    unknown = F.coalesce("_item.detail", F.lit("it names no item"))
+    if by_key:
+        reason = F.coalesce("_item.reason", F.lit(Reason.NULL.value))
+        no_ordinal = reason.isin(Reason.NULL.value, Reason.MALFORMED.value)
+        unknown = F.when(no_ordinal, F.lit("there is no item with this key in its batch")).otherwise(unknown)
+    unknown = F.when(F.col("_item.ordinal").isNull(), unknown)
+    return found.select(_ROW, "_item.batch_id", "_item.ordinal", unknown.alias("_unknown"))
 
 
 def looked_up(

@@ -157,8 +157,7 @@ class InMemorySqs:
 
     @_operation
     def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Entry]) -> Answer:
-        queue = self._queue(QueueUrl)
-        _check_entries(Entries)
+        queue = self._queue_for(QueueUrl, Entries)
         _check_size(queue, Entries, f"{_OWN}BatchRequestTooLong")
         return _each(queue, Entries, _put)
 
@@ -196,7 +195,7 @@ class InMemorySqs:
 
     @_operation
     def delete_message_batch(self, *, QueueUrl: str, Entries: Sequence[Entry]) -> Answer:
-        return _each(self._queue(QueueUrl), Entries, _remove)
+        return _each(self._queue_for(QueueUrl, Entries), Entries, _remove)
 
     @_operation
     def change_message_visibility(
@@ -207,7 +206,13 @@ class InMemorySqs:
 
     @_operation
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[Entry]) -> Answer:
-        return _each(self._queue(QueueUrl), Entries, _hide)
+        return _each(self._queue_for(QueueUrl, Entries), Entries, _hide)
+
+    def _queue_for(self, url: str, entries: Sequence[Entry]) -> Queue:
+        """The queue of a batch call, whose entries are checked."""
+        queue = self._queue(url)
+        _check_entries(entries)
+        return queue
 
     def _queue(self, url: str) -> Queue:
         queue = self.store.find(url)
@@ -245,7 +250,6 @@ def _changing() -> Iterator[None]:
 
 def _each(queue: Queue, entries: Sequence[Entry], act: Callable[[Queue, Entry], Answer]) -> Answer:
     """Process each entry on its own; one that is refused does not affect the others."""
-    _check_entries(entries)
     answer: dict[str, list[Answer]] = {}
     for entry in entries:
         try:
