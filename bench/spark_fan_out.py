@@ -24,7 +24,7 @@ from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 
 ROWS = 100_000
-TURNS = 3
+TURNS = 6
 WARM = 1_000
 WORKERS = 8
 
@@ -50,7 +50,7 @@ def _measured(spark: SparkSession, root: Path) -> list[Figure]:
     def runs(rows: int) -> dict[str, Strategy]:
         return {name: partial(way, spark, service, datasets[rows], root, rows) for name, way in ways.items()}
 
-    took = compared(runs(ROWS), warm_up=runs(WARM), times=1, turns=TURNS)
+    took = compared(runs(ROWS), warm_up=runs(WARM), times=10, turns=TURNS)
     plain, tracked = took["plain"], took["tracked"]
     load = f"{ROWS:,} rows, SQS of the emulator, load {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores"
     name = "fan-out on Spark: rows a second, tracked, to plain messages"

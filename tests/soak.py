@@ -48,7 +48,7 @@ def parts(minutes: float | None) -> Iterator[tuple[str, ...]]:
 def places() -> list[str]:
     """Files with tests that are marked, or folders: of all others pytest would drop each test it has read."""
     files = [*Path("tests").rglob("test_*.py"), *Path("tests").rglob("conftest.py")]
-    marked = [file for file in files if "soak" in file.read_text()]
+    marked = [file for file in files if "mark.soak" in file.read_text()]
     return [str(file.parent if file.name == "conftest.py" else file) for file in marked]
 
 
@@ -66,14 +66,14 @@ def main() -> int:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--sample-seconds", type=float, help="begin no test after so many seconds")
+    parser.addoption("--sample-seconds", type=float, help="begin no test so many seconds after the start")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     marks = {item: item.get_closest_marker("soak") for item in items}
     items[:] = [item for item in items if (mark := marks[item]) and not mark.kwargs.get("long")]
     random.Random(commit()).shuffle(items)
-    config.stash[ENDS] = time.monotonic() + config.option.sample_seconds
+    config.stash[ENDS] = BEGAN + config.option.sample_seconds
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -81,6 +81,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("the time of the sample is over")
 
 
+BEGAN: Final = time.monotonic()
 ENDS: Final = pytest.StashKey[float]()
 
 if __name__ == "__main__":

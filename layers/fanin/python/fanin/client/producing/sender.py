@@ -84,7 +84,7 @@ class Sender:
         limits.whole("request_bytes", self.request_bytes, 1, limits.MAX_SQS_BYTES)
         self._fifo = is_fifo(self.queue_url)
         self._workers = 1 if self._fifo else self.workers
-        self._attributes = _attribute_values(self.attributes or {})
+        self._attributes, self._attribute_bytes = _with_item(self.attributes or {})
         self._kept: dict[str, KeptMessage] = {}
 
     def send(self, blocks: Iterable[Iterable[tuple[str, Message]]]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -127,10 +127,12 @@ class Sender:
         )
 
     def _entry(self, item: str, message: Message) -> SendEntry:
-        own = _attribute_values(message.attributes)
-        values = {**self._attributes, **own, ITEM_ATTRIBUTE: attribute_value(item)}
+        values, size = self._attributes, self._attribute_bytes
+        if message.attributes:
+            values, size = _with_item({**(self.attributes or {}), **message.attributes})
+        values = {**values, ITEM_ATTRIBUTE: attribute_value(item)}
         body = message.text
-        size = size_in_utf8(body) + sum(_attribute_bytes(name, value) for name, value in values.items())
+        size += size_in_utf8(body) + len(item)
         if size > self.request_bytes:
             raise RequestTooLarge(
                 f"the message of item {item} has {size} bytes, but a request may have {self.request_bytes}; "
@@ -205,14 +207,15 @@ def _kept(fields: Mapping[str, Any]) -> KeptMessage:
     return kept_message({"body": fields["MessageBody"], "attributes": fields, **fields})
 
 
-def _attribute_values(attributes: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
-    """Attributes as SQS takes them, without those that address another message."""
-    return {name: attribute_value(value) for name, value in attributes.items() if name not in ADDRESSING}
-
-
-def _attribute_bytes(name: str, value: Mapping[str, Any]) -> int:
-    held = len(value["BinaryValue"]) if "BinaryValue" in value else size_in_utf8(value["StringValue"])
-    return size_in_utf8(name) + len(value["DataType"]) + held
+def _with_item(attributes: Mapping[str, Attribute]) -> tuple[dict[str, dict[str, Any]], int]:
+    """Attributes as SQS takes them, with one for an item id that is still empty; and the bytes of all."""
+    own = {name: value for name, value in attributes.items() if name not in ADDRESSING}
+    values = {name: attribute_value(value) for name, value in {**own, ITEM_ATTRIBUTE: ""}.items()}
+    size = 0
+    for name, value in values.items():
+        held = len(value["BinaryValue"]) if "BinaryValue" in value else size_in_utf8(value["StringValue"])
+        size += size_in_utf8(name) + len(value["DataType"]) + held
+    return values, size
 
 
 NoteSent: TypeAlias = Callable[[int, SentItems], None]

@@ -17,13 +17,17 @@ from fanin.spark.inputs.json_lines import TEXT
 from fanin.spark.inputs.names import folded, quoted, with_names
 from fanin.spark.inputs.opening import readable
 from fanin.spark.runtime.rejects import Reason
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, not_utf8, readable_columns, undecoded
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, not_utf8, readable_columns, undecoded
 
 BODY: Final = "body"
 KEY: Final = "key"
 """The column with the keys of items, of rows that have them."""
-_WRONG: Final = "_fanin_wrong"
-"""Column that says which text of a row is not UTF-8."""
+_MADE: Final = {BODY: "_fanin_body", KEY: "_fanin_key"}
+_WHY: Final = "_fanin_why"
+"""Column that says why a row has no message: its reason and the same in words; null if it has one."""
+_DOUBTFUL: Final = "_fanin_doubtful"
+"""Column that says whether a body has a character that is not sent, or may stand for bytes that are none. Of
+others nothing needs to be decoded a second time."""
 _KEYS: Final = (T.StringType, T.IntegralType, T.DecimalType, T.FloatType, T.DoubleType, T.BooleanType)
 """Types of which a key of JSON is the text that everybody expects."""
 MOST_BODY: Final = REQUEST_BYTES - 256
@@ -54,10 +58,10 @@ def of_rows(
         rejects: ``value``, which is the row as it came, ``reason`` and ``detail``.
     """
     rows = readable(with_names(given, readable_columns(given)))
-    text, line, wrong = F.col(TEXT), F.col(LINE), F.lit(None).cast("string")
+    text, wrong = F.col(TEXT), F.lit(None).cast("string")
     if format_ is DatasetFormat.JSON:
         message = text if body is None else F.col(quoted(body))
-        value = F.coalesce(line, text)
+        value = F.coalesce(LINE, text)
     else:
         names = readable_columns(rows)
         if body is None:
@@ -68,14 +72,14 @@ def of_rows(
             message = _text(rows, body)
         kinds = rows.schema
         shown = [name for name in names if _key_without_text(kinds[name].dataType) is None]
-        value = F.coalesce(line, _object(rows, shown))
-    key = [] if keys is None else [_text(rows, keys, check_key_type).alias(KEY)]
-    told = rows.select(message.alias(BODY), *key, value.alias("value"), wrong.alias(_WRONG), LINE, PROBLEM)
-    made = told.columns[: 1 + len(key)]
-    judged = told.select(*made, "value", *_judged(keyed=keys is not None))
-    good = F.col("reason").isNull()
-    kept = (F.when(good, F.col(name)).alias(name) for name in made)
-    return judged.select(*kept, F.when(~good, F.col("value")).alias("value"), "reason", "detail")
+        value = F.coalesce(LINE, _object(rows, shown))
+    made = {BODY: message} if keys is None else {BODY: message, KEY: _text(rows, keys, check_key_type)}
+    rows = rows.withColumns({_MADE[name]: column for name, column in made.items()})
+    rows = rows.withColumn(_DOUBTFUL, F.col(_MADE[BODY]).rlike(UNSENDABLE.replace(UNKNOWN, "\ufffc")))
+    judged = rows.withColumn(_WHY, _why(wrong, keyed=KEY in made))
+    bad = F.col(_WHY).isNotNull()
+    kept = (F.when(~bad, F.col(_MADE[name])).alias(name) for name in made)
+    return judged.select(*kept, F.when(bad, value).alias("value"), f"{_WHY}.reason", f"{_WHY}.detail")
 
 
 def _text(rows: DataFrame, wanted: str, check: Callable[[str, T.DataType], object] | None = None) -> Column:
@@ -103,31 +107,37 @@ def with_body(frame: DataFrame) -> DataFrame:
     return frame.withColumn(BODY, F.when(good, _object(frame, frame.columns)))
 
 
-def _judged(*, keyed: bool) -> tuple[Column, Column]:
-    """The reason why a row has no message, and the same in words."""
-    body, larger = F.col(BODY), f"over {MOST_BODY} bytes; store it elsewhere and send its key"
+def _why(wrong: Column, *, keyed: bool) -> Column:
+    """Judge a row in one pass; ``wrong`` says which of its columns has text that is not UTF-8."""
+    body, doubtful = F.col(_MADE[BODY]), F.col(_DOUBTFUL)
+    larger = f"over {MOST_BODY} bytes; store it elsewhere and send its key"
     judgements: list[tuple[Column, Reason, Column | str]] = [
         (F.col(LINE).isNotNull(), Reason.MALFORMED, F.col(PROBLEM)),
         (body.isNull(), Reason.NULL, "the body is null"),
-        (F.col(_WRONG).isNotNull(), Reason.MALFORMED, F.col(_WRONG)),
-        (not_utf8(body), Reason.MALFORMED, "the body has bytes that are not UTF-8"),
+        (doubtful & wrong.isNotNull(), Reason.MALFORMED, wrong),
+        (doubtful & not_utf8(body), Reason.MALFORMED, "the body has bytes that are not UTF-8"),
         (body == "", Reason.MALFORMED, "the body is empty; queues do not take that"),
-        (body.rlike(UNSENDABLE), Reason.MALFORMED, "the body has a character that no SQS message may carry"),
+        (
+            doubtful & body.rlike(UNSENDABLE),
+            Reason.MALFORMED,
+            "the body has a character that no SQS message may carry",
+        ),
         (F.octet_length(body) > MOST_BODY, Reason.TOO_LARGE, f"the body is {larger}"),
     ]
     if keyed:  # see ``fanin.domain.ids.checked_key``
-        key, larger = F.col(KEY), f"over {MAX_KEY} bytes in UTF-8; take a digest of what is longer"
+        key, larger = F.col(_MADE[KEY]), f"over {MAX_KEY} bytes in UTF-8; take a digest of what is longer"
         judgements += [
             (key.isNull(), Reason.NULL, "the key is null"),
             (not_utf8(key), Reason.MALFORMED, "the key has bytes that are not UTF-8"),
             (key == "", Reason.MALFORMED, "the key is empty"),
             (F.octet_length(key) > MAX_KEY, Reason.TOO_LARGE, f"the key is {larger}"),
         ]
-    reason, detail = F.lit(None).cast("string"), F.lit(None).cast("string")
-    for test, why, words in reversed(judgements):
-        reason = F.when(test, F.lit(why.value)).otherwise(reason)
-        detail = F.when(test, words if isinstance(words, Column) else F.lit(words)).otherwise(detail)
-    return reason.alias("reason"), detail.alias("detail")
+    why = F.lit(None)
+    for test, reason, words in reversed(judgements):
+        detail = words if isinstance(words, Column) else F.lit(words)
+        told = F.struct(F.lit(reason.value).alias("reason"), detail.alias("detail"))
+        why = F.when(test, told).otherwise(why)
+    return why
 
 
 def _object(rows: DataFrame, names: Sequence[str]) -> Column:
