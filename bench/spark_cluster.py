@@ -7,6 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
@@ -93,3 +96,11 @@ def parquet_files(folder: Path) -> ParquetFiles:
     """The files of a folder, as tasks read them."""
     found = [FoundFile(str(p), p.stat().st_size, 0) for p in sorted(folder.glob("*.parquet"))]
     return ParquetFiles(found, SparkSession.active())
+
+
+def write_ordinals(folder: Path, ordinals: np.ndarray[Any, Any]) -> None:
+    """Write a dataset of ordinals, in as many files as two tasks for each core read."""
+    folder.mkdir(parents=True)
+    for number, part in enumerate(np.array_split(ordinals, 2 * CORES)):
+        table = pa.table({"ordinal": part})
+        pq.write_table(table, folder / f"part-{number}.parquet", ROW_GROUP, use_dictionary=False)

@@ -9,8 +9,11 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import or_
 from pathlib import Path
 from typing import Final
 
@@ -21,56 +24,60 @@ ROOT: Final = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Stage:
-    """Tests that run in one call of pytest.
+    """Tests that run together.
 
     Attributes:
         name: as people call it.
         paths: of the tests.
         options: more options of pytest.
-        workers: processes that run them.
+        shares: processes that share the paths in turns, so that each collects its own tests and no others.
     """
 
     name: str
-    paths: tuple[str, ...]
+    paths: Sequence[str]
     options: tuple[str, ...] = ()
-    workers: int = 2
+    shares: int = 1
 
 
 CORES: Final = max(2, min(4, os.cpu_count() or 2))
-CONTRACTS: Final = ("behaviour", "stateful", "integration", "oracle", "npm", "infra", "docs", "mutants")
+UNIT: Final = sorted(str(file.relative_to(ROOT)) for file in ROOT.glob("tests/unit/**/test_*.py"))
+# In an order in which two shares cost the same, and one of them makes all templates.
+CONTRACTS: Final = ("stateful", "docs", "behaviour", "infra", "integration", "oracle", "npm", "mutants")
+# schemathesis is a plugin that takes each process a second to import.
+LEAN: Final = ("-p", "no:schemathesis", "-p", "no:xdist")
 STAGES: Final = (
-    # Of a pair one waits and one computes. A second worker of Spark would warm up a Java of its own.
-    Stage("e2e", ("tests/e2e",), workers=3),
-    Stage("spark", ("tests/spark",), ("-p", "no:schemathesis"), workers=1),
-    # schemathesis is a plugin that takes each process a second to import.
-    Stage("unit", ("tests/unit",), ("-p", "no:schemathesis"), workers=CORES),
-    Stage("contracts", tuple(f"tests/{folder}" for folder in CONTRACTS), workers=CORES),
-    Stage("browser", ("tests/browser",), ("--no-loadscope-reorder",)),  # its conftest has the order
+    # Of a pair one waits and one computes. Where tests wait, whoever is free takes the next file.
+    Stage("e2e", ("tests/e2e",), ("--dist", "loadfile", "--numprocesses", "3")),
+    Stage("spark", ("tests/spark",), LEAN),  # a second process would warm up a Java of its own
+    Stage("unit", UNIT, LEAN, shares=CORES),
+    Stage("contracts", [f"tests/{folder}" for folder in CONTRACTS], ("-p", "no:xdist"), shares=CORES),
+    # Its conftest has the order.
+    Stage(
+        "browser", ("tests/browser",), ("--dist", "loadfile", "--numprocesses", "2", "--no-loadscope-reorder")
+    ),
 )
 
 
 def run(stage: Stage) -> Figures | None:
-    """Run a stage; its figures, or None if pytest could not even collect it."""
-    file = ROOT / ".fanin" / "tests" / f"{stage.name}.json"
+    """Run a stage; its figures, or None if pytest could not even collect all of it."""
+    with ThreadPoolExecutor(stage.shares) as pool:
+        found = list(pool.map(partial(_run_share, stage), range(stage.shares)))
+    shares = [figures for figures in found if figures]
+    return reduce(or_, shares) if len(shares) == stage.shares else None
+
+
+def _run_share(stage: Stage, number: int) -> Figures | None:
+    name = stage.name if stage.shares == 1 else f"{stage.name}-{number + 1}"
+    file = ROOT / ".fanin" / "tests" / f"{name}.json"
     file.unlink(missing_ok=True)
     measured = ("-p", "tests.cpu", "--figures", str(file))
-    spread = ("--dist", "loadfile", "--numprocesses", str(stage.workers))
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-m",
-        "not soak",
-        *measured,
-        *spread,
-        *stage.options,
-        *stage.paths,
-    ]
-    print(f"== {stage.name}: {' '.join(stage.paths)}\n", end="", flush=True)
+    paths = stage.paths[number :: stage.shares]
+    command = [sys.executable, "-m", "pytest", "-m", "not soak", *measured, *stage.options, *paths]
+    print(f"== {name}\n", end="", flush=True)
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with subprocess.Popen(command, cwd=ROOT, **both) as running:
         for line in running.stdout or ():
-            print(f"{stage.name:9} {line}", end="", flush=True)
+            print(f"{name:11} {line}", end="", flush=True)
     figures = read(file)
     return figures if figures and running.returncode == (figures.count("failed") > 0) else None
 

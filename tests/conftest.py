@@ -24,7 +24,6 @@ ENDPOINTS = {
     "oracle": ("FANIN_SECOND_ENDPOINT", "second_store"),
 }
 """Mark → the environment variable for the endpoint, and the fixture that starts one."""
-INFRA = "tests/infra/"
 
 # To look for garbage as often as Python does by itself takes a sixth of all CPU time.
 gc.set_threshold(50_000, 20, 100)
@@ -40,20 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         found = getattr(item, "callspec", None)
         if found and {"where", "name", "mutant"} <= found.params.keys():
             assert hasattr(found.params["where"], found.params["name"]), item.nodeid
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests of a file share a worker, and so do all of ``tests/infra``: their templates cost seconds each."""
-    if config.option.dist != "loadfile":
-        return None
-    from xdist.scheduler import LoadFileScheduling  # only where xdist is
-
-    class ByTemplates(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return INFRA if nodeid.startswith(INFRA) else super()._split_scope(nodeid)
-
-    return ByTemplates(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pytest
 
@@ -35,6 +35,11 @@ class Figures:
     outcomes: dict[str, str] = field(default_factory=dict)
     cpu: dict[str, float] = field(default_factory=dict)
     seconds: float = 0
+
+    def __or__(self, other: Self) -> Self:
+        """Those of two processes that ran side by side."""
+        longer = max(self.seconds, other.seconds)
+        return type(self)(self.outcomes | other.outcomes, self.cpu | other.cpu, longer)
 
     def named(self, outcome: str) -> list[str]:
         """The tests that ended so."""

@@ -3,9 +3,9 @@
 The simulation of a million seeds, the model's deep runs, the mutants, the tests that are marked ``soak``, and
 the wheels as a user gets them. Every part runs, also after one has failed.
 
-With ``--minutes 1`` a sample of it, another one for each commit: half of the time for seeds, half for tests.
-A test that takes long by itself, ``@pytest.mark.soak(long=True)``, is in no sample. This file is also the
-plugin of pytest that takes the sample.
+With ``--minutes 1`` a sample of it, another one for each commit: half of the time for seeds, half for tests
+of some files. A test that takes long by itself, ``@pytest.mark.soak(long=True)``, is in no sample. This file
+is also the plugin of pytest that takes the sample.
 """
 
 import argparse
@@ -21,6 +21,8 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[1]
+SAMPLED: Final = 8
+"""Files, or folders, of whose tests a sample begins as many as its time allows: to read all takes as long."""
 
 
 def commit() -> int:
@@ -32,16 +34,16 @@ def commit() -> int:
 
 def parts(minutes: float | None) -> Iterator[tuple[str, ...]]:
     """The commands, as words after ``python``."""
-    tests = ("-m", "pytest", "-m", "soak", *places())
+    tests = ("-m", "pytest", "-m", "soak")
     if minutes is not None:
-        half = minutes / 2
+        half, some = minutes / 2, random.Random(commit()).sample(places(), SAMPLED)
         yield ("-m", "tests.stateful.soak", "--minutes", str(half), "--first", str(commit()))
-        yield (*tests, "-p", "tests.soak", "--sample-seconds", str(60 * half))
+        yield (*tests, *some, "-p", "tests.soak", "--sample-seconds", str(60 * half))
         return
     yield ("-m", "tests.stateful.soak")
     yield ("-m", "tests.model", "--deep")
     yield ("-m", "tests.mutants")
-    yield tests
+    yield (*tests, *places())
     yield (".ci/dist.py",)
 
 
@@ -49,7 +51,7 @@ def places() -> list[str]:
     """Files with tests that are marked, or folders: of all others pytest would drop each test it has read."""
     files = [*Path("tests").rglob("test_*.py"), *Path("tests").rglob("conftest.py")]
     marked = [file for file in files if "mark.soak" in file.read_text()]
-    return [str(file.parent if file.name == "conftest.py" else file) for file in marked]
+    return sorted(str(file.parent if file.name == "conftest.py" else file) for file in marked)
 
 
 def main() -> int:
