@@ -3,9 +3,10 @@
 The simulation of a million seeds, the model's deep runs, the mutants, the tests that are marked ``soak``, and
 the wheels as a user gets them. Every part runs, also after one has failed.
 
-With ``--minutes 1`` a sample of it, another one for each commit: half of the time for seeds, half for tests
-of some files. A test that takes long by itself, ``@pytest.mark.soak(long=True)``, is in no sample. This file
-is also the plugin of pytest that takes the sample.
+With ``--minutes 1`` a sample of it, another one for each commit: seeds for half of the time, and beside them
+tests of some files, which begin in that time. A test that takes long by itself,
+``@pytest.mark.soak(long=True)``, is in no sample. This file is also the plugin of pytest that takes the
+sample.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -58,13 +60,18 @@ def main() -> int:
     """Run everything, or a sample; the exit code is 1 if a part has failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=lambda text: float(text) if text else None, default=None)
-    failed = []
-    for words in parts(parser.parse_args().minutes):
-        print(f"== {' '.join(words)}", flush=True)
-        if subprocess.run([sys.executable, *words], cwd=ROOT, check=False).returncode:
-            failed.append(" ".join(words))
+    minutes = parser.parse_args().minutes
+    with ThreadPoolExecutor(1 if minutes is None else 2) as pool:
+        failed = [words for words in pool.map(_failed, parts(minutes)) if words]
     print("\n".join(f"failed: {words}" for words in failed) or "all of it passed")
     return bool(failed)
+
+
+def _failed(words: tuple[str, ...]) -> str | None:
+    """Run a part; the words of its command if it has failed."""
+    told = " ".join(words)
+    print(f"== {told}\n", end="", flush=True)
+    return told if subprocess.run([sys.executable, *words], cwd=ROOT, check=False).returncode else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

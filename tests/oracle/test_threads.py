@@ -11,12 +11,12 @@ from fanin.domain.batch import OpenBatch, State
 from tests.oracle.twin import on_second_store, ports_on
 
 pytestmark = pytest.mark.oracle
-ITEMS = 2_000
+ITEMS = 600
 PROCESSES = 4
 """Instances of the service, each with a cache of its own, for four threads each."""
 
 
-def test_sixteen_threads_end_a_batch_of_2000_items_once():
+def test_sixteen_threads_end_a_batch_once():
     # Given a batch whose items come in parts of thirty, a twentieth of them twice
     ports = ports_on(Memory(), on_second_store())
     ended: list[bool] = []

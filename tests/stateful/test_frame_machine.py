@@ -71,7 +71,7 @@ def test_a_broken_one_is_found_out(monkeypatch, where, name, mutant):
     assert_found_out(FrameMachine, 50)
 
 
-SEEDS = 15
+SEEDS = 8
 ENOUGH = 100
 
 

@@ -7,7 +7,7 @@ from fanin.domain.failures import Tolerance
 from tests.stateful.hold_world import HoldSimulation
 from tests.stateful.scheduler import found_out
 
-SEEDS = 90
+SEEDS = 60
 ENOUGH = 300
 """Seeds within which each of the broken ledgers must be found out."""
 
