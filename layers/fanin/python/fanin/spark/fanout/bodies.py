@@ -70,8 +70,7 @@ def of_rows(
             wrong = wrong if format_ is DatasetFormat.CSV else _undecoded(rows, names)
         else:
             message = _text(rows, body)
-        kinds = rows.schema
-        shown = [name for name in names if _key_without_text(kinds[name].dataType) is None]
+        shown = [name for name in names if _key_without_text(rows.schema[name].dataType) is None]
         value = F.coalesce(LINE, _object(rows, shown))
     made = {BODY: message} if keys is None else {BODY: message, KEY: _text(rows, keys, check_key_type)}
     rows = rows.withColumns({_MADE[name]: column for name, column in made.items()})
@@ -110,6 +109,7 @@ def with_body(frame: DataFrame) -> DataFrame:
 def _why(wrong: Column, *, keyed: bool) -> Column:
     """Judge a row in one pass; ``wrong`` says which of its columns has text that is not UTF-8."""
     body, doubtful = F.col(_MADE[BODY]), F.col(_DOUBTFUL)
+    unsendable = "the body has a character that no SQS message may carry"
     larger = f"over {MOST_BODY} bytes; store it elsewhere and send its key"
     judgements: list[tuple[Column, Reason, Column | str]] = [
         (F.col(LINE).isNotNull(), Reason.MALFORMED, F.col(PROBLEM)),
@@ -117,11 +117,7 @@ def _why(wrong: Column, *, keyed: bool) -> Column:
         (doubtful & wrong.isNotNull(), Reason.MALFORMED, wrong),
         (doubtful & not_utf8(body), Reason.MALFORMED, "the body has bytes that are not UTF-8"),
         (body == "", Reason.MALFORMED, "the body is empty; queues do not take that"),
-        (
-            doubtful & body.rlike(UNSENDABLE),
-            Reason.MALFORMED,
-            "the body has a character that no SQS message may carry",
-        ),
+        (doubtful & body.rlike(UNSENDABLE), Reason.MALFORMED, unsendable),
         (F.octet_length(body) > MOST_BODY, Reason.TOO_LARGE, f"the body is {larger}"),
     ]
     if keyed:  # see ``fanin.domain.ids.checked_key``
