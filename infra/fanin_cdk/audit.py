@@ -88,7 +88,7 @@ class AuditSchedule(Construct):
         tables = {"batches": tracker.storage.batches, "words": tracker.storage.words}
         exporting = sfn.Parallel(self, "Export", result_path="$.exports")
         for name, table in tables.items():
-            exporting.branch(self._export(name, table))
+            exporting.branch(self._export(name, table, settings.kms_key_arn))
         log = log_group(self, "Logs", settings=settings, vended=f"states/{settings.prefix}-audit")
         self.machine = sfn.StateMachine(
             self,
@@ -118,7 +118,9 @@ class AuditSchedule(Construct):
         )
         self._alarms(settings.alarm_topic_arn)
 
-    def _export(self, name: str, table: dynamodb.Table) -> sfn.Chain:
+    def _export(self, name: str, table: dynamodb.Table, key_arn: str) -> sfn.Chain:
+        # An export names its encryption itself, so the bucket's default does not count.
+        under = {"S3SseAlgorithm": "KMS", "S3SseKmsKeyId": key_arn} if key_arn else {}
         start = self._state(
             f"Export {name}",
             f"arn:{Aws.PARTITION}:states:::aws-sdk:dynamodb:exportTableToPointInTime",
@@ -127,6 +129,7 @@ class AuditSchedule(Construct):
                 "S3Bucket": self._bucket.bucket_name,
                 "S3Prefix": f"{EXPORTS}/{name}",
                 "ExportFormat": "DYNAMODB_JSON",
+                **under,
                 # A request that is repeated within one execution does not start a second export.
                 "ClientToken.$": f"States.Hash(States.Format('{name} {{}}', $$.Execution.Id), 'SHA-256')",
             },

@@ -112,6 +112,13 @@ def company() -> Company:
     return Company()
 
 
+def test_exports_of_tables_are_encrypted_with_the_key(company):
+    ((_, machine),) = company.resources("AWS::StepFunctions::StateMachine")
+    definition = json.dumps(machine["Properties"]["DefinitionString"]).replace('\\"', '"')
+    named = f'"S3SseAlgorithm":"KMS","S3SseKmsKeyId":"{KEY}"'
+    assert definition.count("exportTableToPointInTime") == definition.count(named) == 2
+
+
 def test_everything_at_rest_is_encrypted_with_the_key(company):
     found = company.resources(*ENCRYPTED)
     assert {resource["Type"] for _, resource in found} == set(ENCRYPTED)

@@ -112,7 +112,9 @@ class TestSubmit:
         emr.states = [JobRun("r1", "audit", "RUNNING"), end]
         result = run("spark", "submit", "audit", "--wait")
         assert (result.exit_code, result.stdout) == (code, f"r1 {state}\n")
-        assert result.stderr == f"run r1\nRUNNING\n{state} exit code\n"
+        assert result.stderr == (
+            f"run r1; to wait for it again: fanin spark status r1 --wait\nRUNNING\n{state} exit code\n"
+        )
 
     @pytest.mark.parametrize(
         "wrong",

@@ -1,7 +1,6 @@
 """Jobs on EMR Serverless, every request held to botocore's model of the service."""
 
 import json
-import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -25,7 +24,7 @@ OUTPUTS = {
     names.PIPELINE_OUTPUT_BUCKET: "pipeline",
     names.PIPELINE_OUTPUT_ENTRY: "s3://assets/entry.py",
     names.PIPELINE_OUTPUT_PACKAGE: "s3://assets/fanin.zip",
-    names.PIPELINE_OUTPUT_CONF: json.dumps({"spark.a": "1", "spark.b": "two words"}),
+    names.PIPELINE_OUTPUT_CONF: json.dumps({"spark.a": "1", "spark.b": "s3://b/c.zip#d"}),
 }
 PIPELINE = Pipeline(
     APPLICATION,
@@ -33,7 +32,7 @@ PIPELINE = Pipeline(
     "pipeline",
     "s3://assets/entry.py",
     "s3://assets/fanin.zip",
-    {"spark.a": "1", "spark.b": "two words"},
+    {"spark.a": "1", "spark.b": "s3://b/c.zip#d"},
 )
 PACKAGE = Script("fanin-jobs", b"script", b"zip")
 
@@ -131,11 +130,9 @@ class TestSubmit:
         where = f"code/{PACKAGE.digest}"
         for key, body in ((f"{where}/fanin-jobs.py", b"script"), (f"{where}/fanin-jobs.zip", b"zip")):
             aws["s3"].add_response("put_object", {}, {"Bucket": "pipeline", "Key": key, "Body": body})
-        parameters = shlex.join(
-            [
-                *("--py-files", f"s3://pipeline/{where}/fanin-jobs.zip"),
-                *("--conf", "spark.a=2", "--conf", "spark.b=two words", "--conf", "spark.c=3"),
-            ]
+        parameters = (
+            f"--py-files s3://pipeline/{where}/fanin-jobs.zip"
+            " --conf spark.a=2 --conf spark.b=s3://b/c.zip#d --conf spark.c=3"
         )
         driver = {
             "entryPoint": f"s3://pipeline/{where}/fanin-jobs.py",
@@ -166,11 +163,18 @@ class TestSubmit:
             "entryPoint": PIPELINE.entry,
             "entryPointArguments": ["audit"],
             "sparkSubmitParameters": (
-                "--py-files s3://assets/fanin.zip --conf spark.a=1 --conf 'spark.b=two words'"
+                "--py-files s3://assets/fanin.zip --conf spark.a=1 --conf spark.b=s3://b/c.zip#d"
             ),
         }
         started(aws, jobDriver={"sparkSubmit": driver})
         assert runs.submit("audit").id == RUN
+
+    @pytest.mark.parametrize(
+        ("job", "conf"), [("audit", {"spark.c": "two words"}), (Script("two words", b"script"), {})]
+    )
+    def test_what_emr_would_split_is_refused_before_anything_is_uploaded(self, runs, job, conf):
+        with pytest.raises(InvalidRequest, match="two words"):
+            runs.submit(job, conf=conf)
 
     @pytest.mark.parametrize("files", [b"files", None])
     def test_a_script_is_uploaded_and_runs_beside_the_fanin_of_the_stack(self, aws, runs, files):
@@ -187,7 +191,7 @@ class TestSubmit:
             "entryPoint": f"s3://pipeline/{where}/clean.py",
             "entryPointArguments": ["--day", "7"],
             "sparkSubmitParameters": (
-                f"--py-files s3://assets/fanin.zip{packed} --conf spark.a=1 --conf 'spark.b=two words'"
+                f"--py-files s3://assets/fanin.zip{packed} --conf spark.a=1 --conf spark.b=s3://b/c.zip#d"
             ),
         }
         started(aws, name="clean", jobDriver={"sparkSubmit": driver})

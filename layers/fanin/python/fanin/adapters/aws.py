@@ -28,10 +28,10 @@ SLOW_DOWN: Final = {
     "TransactionConflictException",
     "TransactionInProgressException",
 }
+_EXPIRED: Final = {"ExpiredToken", "ExpiredTokenException", "RequestExpired"}
 _DENIED: Final = {
     "AccessDenied",
     "AccessDeniedException",
-    "ExpiredTokenException",
     "IncompleteSignatureException",
     "InvalidClientTokenId",
     "InvalidSignatureException",
@@ -187,6 +187,8 @@ def meaning(error: ClientError) -> FaninError | None:
     code, call = error_code(error), error.operation_name
     if code in SLOW_DOWN:
         return Throttled(f"AWS throttles {call} ({code}); try again later", retry_after=1)
+    if code in _EXPIRED:
+        return AccessDenied(f"the credentials have expired ({call}: {code}); renew them, and repeat")
     if code in _DENIED:
         return AccessDenied(f"the credentials do not permit {call} ({code}); check the role's policy")
     if code in MISSING:

@@ -124,7 +124,7 @@ def _pipeline(stack: str) -> Pipeline:
 def _finish(screen: Session, pipeline: Pipeline, run: JobRun, *, wait: bool) -> None:
     """Print a run, after its end if ``wait`` is set, and exit with 1 if it failed."""
     if wait and not run.ended:
-        screen.remark(f"run {run.id}")
+        screen.remark(f"run {run.id}; to wait for it again: fanin spark status {run.id} --wait")
         for seen in pipeline.follow(run.id):
             screen.remark(f"{seen.state} {seen.details}".rstrip())
             run = seen

@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import math
-import shlex
 import time
 import uuid
 import zipfile
@@ -219,6 +218,10 @@ class Pipeline:
             attempts: how often EMR starts the job until it succeeds.
             timeout: when EMR stops it; None for EMR's default of 12 hours.
         """
+        properties = [f"{name}={value}" for name, value in {**self.conf, **(conf or {})}.items()]
+        for text in (*properties, *([job.name] if isinstance(job, Script) else ())):
+            if len(text.split()) > 1:
+                raise InvalidRequest(f"EMR splits parameters at blanks; leave them out of {text!r}")
         entry, code = self.entry, [self.package]
         if package:
             entry, *code = self._uploaded(package)
@@ -228,8 +231,6 @@ class Pipeline:
         else:
             arguments = [job, *arguments]
         token = uuid.uuid4().hex if token is None else token
-        properties = {**self.conf, **(conf or {})}.items()
-        pairs = (word for name, value in properties for word in ("--conf", f"{name}={value}"))
         request: dict[str, Any] = {
             "name": job,
             "clientToken": hashlib.sha256(token.encode()).hexdigest(),
@@ -238,7 +239,7 @@ class Pipeline:
                 "sparkSubmit": {
                     "entryPoint": entry,
                     "entryPointArguments": list(arguments),
-                    "sparkSubmitParameters": shlex.join(("--py-files", ",".join(code), *pairs)),
+                    "sparkSubmitParameters": " --conf ".join((f"--py-files {','.join(code)}", *properties)),
                 }
             },
             "retryPolicy": {"maxAttempts": attempts},
