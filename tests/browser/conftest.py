@@ -1,8 +1,8 @@
 """Fixtures of tests that look at pages in a browser.
 
 A test takes ``page`` and goes where it wants. Whatever it asserts, it fails if a page had a fault that it did
-not expect (`tests.browser.faults`). ``width``, ``scheme``, ``motion`` and ``javascript`` say how the page is
-seen; the marks of `tests.browser.views` set them.
+not expect (`tests.browser.faults`). ``motion`` and ``javascript`` say how the page is seen; the marks of
+`tests.browser.views` set them.
 """
 
 import traceback
@@ -18,7 +18,7 @@ from tests.browser import chromium
 from tests.browser.consoles import Served, console_of
 from tests.browser.faults import Faults
 from tests.browser.gallery import Gallery
-from tests.browser.views import Motion, Scheme, View
+from tests.browser.views import Motion, View
 from tests.browser.visits import Visit
 
 HERE: Final = Path(__file__).parent
@@ -36,17 +36,6 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def width() -> int:
-    """Width of the window in pixels."""
-    return 1280
-
-
-@pytest.fixture
-def scheme() -> Scheme:
-    return "light"
-
-
-@pytest.fixture
 def motion() -> Motion:
     return "no-preference"
 
@@ -57,8 +46,8 @@ def javascript() -> bool:
 
 
 @pytest.fixture
-def view(width: int, scheme: Scheme, motion: Motion, javascript: bool) -> View:
-    return View(width, scheme, motion, javascript)
+def view(motion: Motion, javascript: bool) -> View:
+    return View(motion, javascript)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ PAGE = """<!doctype html>
 <body><main><h1>{title}</h1>{body}</main></body>
 </html>"""
 BODIES = {
-    "sound": "<p>Nothing is wrong here.</p><p id='scheme'></p><script src='/script.js'></script>",
+    "sound": "<p>Nothing is wrong here.</p><p id='script'></p><script src='/script.js'></script>",
     "inline-script": "<script>document.title = 'attacked'</script>",
     "inline-style": "<p style='color: red'>Red</p>",
     "foreign": "<img alt='' src='http://elsewhere.invalid/pixel.gif'>",
@@ -33,9 +33,7 @@ FILES = {
     "icon.svg": "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 1'/>",
     "style.css": ".pale { color: #ccc; background: #fff }"
     " .small { width: 9px; height: 9px; padding: 0; border: 0 }",
-    "script.js": "document.getElementById('scheme').textContent = [innerWidth,"
-    " matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light',"
-    " matchMedia('(prefers-reduced-motion: reduce)').matches ? 'still' : 'moving'].join(' ')",
+    "script.js": "document.getElementById('script').textContent = 'it runs'",
     "throwing.js": "throw new TypeError('not a function')",
     "complaining.js": "console.error('out of order')",
     "streaming.js": "new EventSource('/events').onmessage = event => {"

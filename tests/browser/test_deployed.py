@@ -25,8 +25,6 @@ from tests.browser.consoles import Served, console_over
 from tests.e2e.conftest import caller, channel, deployment, new_tracker, policies_enforced, tracker
 from tests.e2e.deployment import eventually
 
-pytestmark = pytest.mark.emulator
-
 __all__ = ["caller", "channel", "deployment", "new_tracker", "policies_enforced", "tracker"]  # fixtures
 
 FANIN: Final = Path(sys.executable).with_name("fanin")

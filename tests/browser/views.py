@@ -1,6 +1,6 @@
-"""How somebody looks at a page: how wide, light or dark, with or without motion and JavaScript.
+"""How somebody looks at a page: with or without motion and JavaScript.
 
-Each is a fixture that a test may set; these marks set them to all values that matter.
+Both are fixtures that a test may set; these marks set them.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from typing import Final, Literal
 
 import pytest
 
-Scheme = Literal["light", "dark"]
 Motion = Literal["no-preference", "reduce"]
 
 HEIGHTS: Final = {360: 780, 1280: 800, 2560: 1440}
@@ -17,17 +16,9 @@ HEIGHTS: Final = {360: 780, 1280: 800, 2560: 1440}
 
 @dataclass(frozen=True)
 class View:
-    width: int = 1280
-    scheme: Scheme = "light"
     motion: Motion = "no-preference"
     javascript: bool = True
 
-    @property
-    def height(self) -> int:
-        return HEIGHTS.get(self.width, 800)
 
-
-every_width = pytest.mark.parametrize("width", list(HEIGHTS))
-every_scheme = pytest.mark.parametrize("scheme", ["light", "dark"])
 reduced_motion = pytest.mark.parametrize("motion", ["reduce"])
 without_javascript = pytest.mark.parametrize("javascript", [False], ids=["no-javascript"])

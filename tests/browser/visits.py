@@ -36,8 +36,7 @@ class Visit:
         self.folder = artifacts() / re.sub(r"[^\w.=-]+", "-", name).strip("-")
         shutil.rmtree(self.folder, ignore_errors=True)
         self._context = browser.new_context(
-            viewport={"width": view.width, "height": view.height},
-            color_scheme=view.scheme,
+            viewport={"width": 1280, "height": 800},
             reduced_motion=view.motion,
             java_script_enabled=view.javascript,
         )

@@ -22,8 +22,6 @@ from fanin.errors import AccessDenied
 from fanin_cdk.route_paths import paths_of
 from tests.e2e.deployment import denied, eventually
 
-pytestmark = pytest.mark.emulator
-
 
 @pytest.fixture(scope="session")
 def session_with(stack) -> Callable[..., boto3.Session]:

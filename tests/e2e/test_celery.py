@@ -12,7 +12,7 @@ from fanin import Tracker
 from fanin.local import CHECKOUT, Stack, environment
 from tests.e2e.deployment import eventually
 
-pytestmark = [pytest.mark.emulator, pytest.mark.soak]
+pytestmark = pytest.mark.soak
 
 TASKS = """
 import os, signal, sys

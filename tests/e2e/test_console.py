@@ -26,8 +26,6 @@ from fanin.domain.directory import PutRoute, Register
 from fanin.local import Stack, down, up
 from tests.e2e.deployment import Deployment, api_caller, denied, eventually
 
-pytestmark = pytest.mark.emulator
-
 LINK = re.compile(r'(?:href|data-live|src)="(/console[^"]*)"')
 REFUSED = re.compile("AccessDenied|not authorized|Could not be read|access denied", re.IGNORECASE)
 KINDS = re.compile(r"[0-9]{6,}|[0-9a-f]{8}-[0-9a-f-]{27}|(?<=/)[0-9]+(?=/|$)|\?.*")

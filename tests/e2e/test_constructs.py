@@ -16,7 +16,7 @@ from fanin.local.stack import CHECKOUT, CONTEXT, EMULATOR_HOME
 from fanin.local.synth import synthesize
 from tests.e2e.deployment import eventually
 
-pytestmark = [pytest.mark.emulator, pytest.mark.soak]
+pytestmark = pytest.mark.soak
 
 
 def python(page: str) -> list[str]:

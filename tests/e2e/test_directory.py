@@ -13,8 +13,6 @@ from fanin.domain.directory import PutEvent, PutRoute, Register
 from fanin.errors import NotRegistered
 from tests.e2e.deployment import Deployment, eventually
 
-pytestmark = pytest.mark.emulator
-
 
 @pytest.fixture
 def topic() -> str:

@@ -19,7 +19,7 @@ from fanin.local.synth import synthesize
 from tests.docs.pages import save, steps
 from tests.e2e.deployment import eventually
 
-pytestmark = [pytest.mark.emulator, pytest.mark.soak]
+pytestmark = pytest.mark.soak
 
 PAGE = "tutorial/first-consumer.md"
 # The stack is up already, another test still needs it, and the environment leads to it.

@@ -10,7 +10,7 @@ from examples.fleet.log import Week, week_log
 from examples.fleet.roster import ALPINE, HARBOUR
 from fanin.local import CHECKOUT, CONTEXT, Stack, deploy, synthesize
 
-pytestmark = [pytest.mark.emulator, pytest.mark.soak]
+pytestmark = pytest.mark.soak
 
 WEEK = Week(2026, 46)
 BEFORE = Week(2026, 45)

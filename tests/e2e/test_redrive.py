@@ -20,8 +20,6 @@ from fanin.domain.redrives import RedriveState
 from fanin.errors import ServiceUnavailable, Throttled
 from tests.e2e.deployment import Deployment, eventually
 
-pytestmark = pytest.mark.emulator
-
 Noted = Callable[..., int]
 BLOCK = 500
 FAILURES = int(os.environ.get("FANIN_REDRIVE_ITEMS", "100000"))

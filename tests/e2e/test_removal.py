@@ -10,7 +10,7 @@ from fanin.domain.directory import PutRoute
 from fanin.local import CHECKOUT, INPUTS, App, down, up
 from tests.e2e.deployment import eventually
 
-pytestmark = [pytest.mark.emulator, pytest.mark.soak]
+pytestmark = pytest.mark.soak
 
 HERE = Path(__file__).with_name("removal")
 APP = App(HERE / "app.py", [*(CHECKOUT / name for name in INPUTS), HERE])

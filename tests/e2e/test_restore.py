@@ -15,8 +15,6 @@ import pytest
 from fanin import Tracker, names
 from fanin.local import environment
 
-pytestmark = pytest.mark.emulator
-
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "restore.md").read_text()
 TABLES = (names.ENV_BATCHES_TABLE, names.ENV_WORDS_TABLE, names.ENV_PARTS_TABLE, names.ENV_DIRECTORY_TABLE)
 

@@ -19,8 +19,6 @@ from fanin.entry.wiring import connect
 from fanin.errors import CorrelationIdAlive
 from tests.e2e.deployment import Deployment, eventually
 
-pytestmark = pytest.mark.emulator
-
 
 def received(deployment: Deployment, url: str) -> list[ReceivedMessage]:
     return eventually(lambda: [read_message(message) for message in deployment.receive(url)])

@@ -18,8 +18,6 @@ from fanin.local import Stack
 from tests.e2e.deployment import eventually
 from tests.e2e.receiver import CERTIFICATE, Receiver
 
-pytestmark = pytest.mark.emulator
-
 
 @pytest.fixture(scope="module")
 def receiver() -> Iterator[Receiver]:

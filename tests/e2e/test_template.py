@@ -17,7 +17,7 @@ from fanin.local.aws import api_url
 from fanin.local.stack import EMULATOR_HOME
 from tests.e2e.deployment import eventually
 
-pytestmark = [pytest.mark.emulator, pytest.mark.soak]
+pytestmark = pytest.mark.soak
 
 BUCKET = "releases"
 PREFIX = "ours/fanin/"

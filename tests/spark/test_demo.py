@@ -7,7 +7,6 @@ import pytest
 
 
 @pytest.mark.soak(long=True)  # two minutes
-@pytest.mark.emulator
 def test_the_pipeline_holds_what_it_promises(tmp_path):
     # Given the flights of one carrier, when the demo runs to its end
     command = [sys.executable, "-m", "examples", "pipeline", "--carriers", "HA", "--root", str(tmp_path)]

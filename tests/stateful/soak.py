@@ -72,7 +72,14 @@ def failures(seeds: Sequence[Seed]) -> list[tuple[Seed, str]]:
     return failed
 
 
-def soak(path: Path, *, seeds: int, minutes: float | None = None, processes: int | None = None) -> bool:
+def soak(
+    path: Path,
+    *,
+    seeds: int,
+    minutes: float | None = None,
+    processes: int | None = None,
+    first: int | None = None,
+) -> bool:
     """Play the seeds that failed before, and then new ones, until there were enough or the time is over.
 
     Args:
@@ -80,11 +87,13 @@ def soak(path: Path, *, seeds: int, minutes: float | None = None, processes: int
         seeds: how many to play.
         minutes: how long to go on; None goes on for as long as it takes.
         processes: how many to play in; None takes one for each core.
+        first: number of the first new seed; None for that of the notes.
 
     Returns:
         Whether all passed.
     """
     notes, start, played = Notes.read(path), time.monotonic(), 0
+    notes.first = notes.first if first is None else first
     end = None if minutes is None else start + 60 * minutes
     processes = processes or os.cpu_count() or 1
     with ProcessPoolExecutor(processes, get_context("fork")) as pool:
@@ -130,6 +139,4 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=lambda text: float(text) if text else None, default=None)
     parser.add_argument("--first", type=int, help="number of the first seed, whatever was played before")
     options = parser.parse_args()
-    if options.first is not None:
-        Notes(options.first).write(NOTES)
-    sys.exit(not soak(NOTES, seeds=options.seeds, minutes=options.minutes))
+    sys.exit(not soak(NOTES, **vars(options)))

@@ -1,4 +1,4 @@
-"""Failures from the first to the last, under hundreds of seeds; and proof that broken ones would not pass."""
+"""Failures from the first to the last, under many seeds; and proof that broken ones would not pass."""
 
 import pytest
 

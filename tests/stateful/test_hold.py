@@ -1,4 +1,4 @@
-"""Hold, release and tolerance under thousands of seeds; and proof that broken ones would not pass."""
+"""Hold, release and tolerance under many seeds; and proof that broken ones would not pass."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Redrives under hundreds of seeds; and proof that a broken one would not pass."""
+"""Redrives under many seeds; and proof that a broken one would not pass."""
 
 from dataclasses import replace
 from typing import Any

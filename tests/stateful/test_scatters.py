@@ -1,4 +1,4 @@
-"""Scatter-gather under hundreds of seeds; and proof that a broken one would not pass."""
+"""Scatter-gather under many seeds; and proof that a broken one would not pass."""
 
 import pytest
 

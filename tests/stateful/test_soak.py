@@ -32,10 +32,12 @@ def test_a_seed_that_fails_is_kept_and_played_first_until_it_passes(notes, monke
     assert not soak(notes, seeds=8, processes=1)
     assert Notes.read(notes).failing == [Seed(3, 1)]
     assert "Broken: it does\n  replay it: python -m tests.stateful.simulation 3 1" in capfd.readouterr().out
-    # And the next run plays it first, even if it plays nothing else
+    # And the next run plays it first, even if it plays nothing else, and wherever new ones begin
     assert not soak(notes, seeds=1, processes=1)
     assert Notes.read(notes) == Notes(2, [Seed(3, 1)])
+    assert not soak(notes, seeds=5, processes=1, first=17)
+    assert Notes.read(notes) == Notes(18, [Seed(3, 1)])
     # And once it passes, it is forgotten
     monkeypatch.setattr(soaking, "simulate", lambda _width, _number: None)
     assert soak(notes, seeds=1, processes=1)
-    assert Notes.read(notes) == Notes(2)
+    assert Notes.read(notes) == Notes(18)

@@ -1,6 +1,5 @@
 """What users import from ``fanin.spark``, and what that costs."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +7,6 @@ from pathlib import Path
 import pytest
 
 import fanin.spark
-
-ROOT = Path(__file__).parents[3]
-SHOWN = [*(ROOT / "docs" / "how-to" / "spark").glob("*.md"), *(ROOT / "examples").rglob("*.py")]
 
 
 def loaded_by(code: str) -> set[str]:
@@ -40,10 +36,3 @@ def test_a_name_does_not_import_the_data_source_which_spark_3_5_lacks():
     modules = loaded_by("from fanin.spark import acknowledge, fan_out, with_body")
     assert "pyspark.sql" in modules
     assert "fanin.spark.fanout.sink" not in modules
-
-
-@pytest.mark.parametrize("path", SHOWN, ids=lambda path: str(path.relative_to(ROOT)))
-def test_docs_and_examples_import_functions_from_the_package_itself(path):
-    """Jobs are modules of their own, which people run by name."""
-    imported = re.findall(r"from (fanin\.spark[\w.]*) import", path.read_text())
-    assert {one for one in imported if one != "fanin.spark"} <= {"fanin.spark.jobs"}

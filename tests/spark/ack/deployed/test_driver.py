@@ -15,8 +15,6 @@ from tests.spark.datasets import promise, undecodable
 from tests.spark.evaluations import Evaluations
 from tests.spark.items import ITEMS, filled, written
 
-pytestmark = pytest.mark.emulator
-
 
 def test_tasks_that_die_half_way_change_nothing(spark, service, tmp_path):
     # Given half of the items, in no order, and tasks that die twice after half of their writes

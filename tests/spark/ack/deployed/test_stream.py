@@ -13,8 +13,6 @@ from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.ack.stream import ack_stream
 from tests.spark.items import ITEMS, filled
 
-pytestmark = pytest.mark.emulator
-
 
 def test_a_stream_may_repeat_an_epoch(spark, service, tmp_path):
     # Given a stream of ordinals in two micro-batches, of which the handler gets one twice

@@ -8,13 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from tests.spark.items import ITEMS, filled
-
-pytestmark = pytest.mark.emulator
 
 ROOT = Path(__file__).resolve().parents[4]
 (PAGE,) = (path for path in (ROOT / "docs").rglob("*.md") if path.name == "streams.md")

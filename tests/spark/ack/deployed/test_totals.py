@@ -3,8 +3,6 @@
 import json
 import random
 
-import pytest
-
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import Done
@@ -13,8 +11,6 @@ from fanin.spark.jobs.ack import JOB
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.items import written
-
-pytestmark = pytest.mark.emulator
 
 ITEMS = 1_200
 

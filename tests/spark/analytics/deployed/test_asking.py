@@ -49,7 +49,6 @@ def written(dataset: str) -> tuple[pa.Schema, list[str]]:
     return table.schema, sorted(map(str, table.to_pylist()))
 
 
-@pytest.mark.emulator
 @pytest.mark.soak
 def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(spark, vehicles, tmp_path, monkeypatch):
     # Given two fleets with a vehicle that is dead, one whose queue is gone, one that is not registered

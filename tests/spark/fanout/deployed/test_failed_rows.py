@@ -23,8 +23,6 @@ from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.service import Service
 from tests.spark.consuming import consumers, new_queue, waiting
 
-pytestmark = pytest.mark.emulator
-
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "spark" / "outcomes.md"
 ROWS = 80
 BAD = (3, 64, 65, 79)

@@ -16,8 +16,6 @@ from fanin.spark.fanout.failed_rows import FailedRows, sent_rows
 from fanin.spark.outcome import outcomes
 from tests.spark.consuming import new_queue, waiting
 
-pytestmark = pytest.mark.emulator
-
 ROWS = [(f"https://a/{n}", n) for n in range(250)]
 TWICE = [("https://a/7", 1_007), ("https://a/7", 1_008)]
 NO_KEY = [(None, 1), ("", 2), ("é" * 257, 3)]

@@ -14,8 +14,6 @@ from fanin.spark.jobs.running import FAILED
 from tests.spark.datasets import parquet
 from tests.spark.items import ITEMS, filled, written
 
-pytestmark = pytest.mark.emulator
-
 
 def test_a_dataset_completes_its_batch_and_the_summary_says_what_was_left_out(
     spark, service, tmp_path, capsys

@@ -1,13 +1,9 @@
 """The rows of a dataset with what became of their items, on the stack."""
 
-import pytest
-
 from fanin.domain.marks import Failure, ItemRange
 from fanin.spark.outcome import outcomes
 from tests.spark.evaluations import Evaluations
 from tests.spark.items import filled
-
-pytestmark = pytest.mark.emulator
 
 
 def test_rows_keep_their_columns_and_get_an_outcome(spark, service, tmp_path):

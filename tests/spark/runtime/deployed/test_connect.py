@@ -29,7 +29,6 @@ def remote(spark: SparkSession) -> Iterator[str]:
     server.stop(nothing, nothing)
 
 
-@pytest.mark.emulator
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="the package of Spark 3.5 has no server of Connect")
 def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(service, remote, tmp_path):
     # Given a batch of which one item is done, one to be filled, and a server

@@ -18,8 +18,6 @@ from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled
 
-pytestmark = pytest.mark.emulator
-
 BUCKET = "lake-of-acks"
 
 
