@@ -202,9 +202,14 @@ def test_text_of_parquet_that_is_not_utf8_is_left_out_wherever_it_is(spark, tmp_
         f"the column {name} has bytes that are not UTF-8" for name in ("text", "list", "struct", "map", "map")
     ]
     assert {row["reason"] for row in found[:5]} == {"malformed"}
-    # And so it is where the column is the body
+    # And so it is where the column is the body, and where it is compared without case
     sent, left = split(spark, Dataset(tmp_path / "rows.parquet"), "text")
     assert (sent, len(left)) == (["good"] * 5, 1)
+    if spark.version >= "4":
+        rows = spark.read.parquet(str(tmp_path / "rows.parquet")).selectExpr(
+            "text COLLATE UNICODE_CI AS text"
+        )
+        assert bodies.of_rows(rows).where("reason IS NOT NULL").count() == 1
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp", "binary", "array<int>", "struct<a: int>"])
@@ -217,6 +222,16 @@ def test_a_map_whose_keys_json_has_no_form_for_is_refused(spark, tmp_path, kind)
     with pytest.raises(InvalidRequest, match="the column deep"):
         bodies.with_body(rows)
     assert split(spark, dataset, "id") == ([], [])
+
+
+def test_a_field_that_stands_twice_and_a_body_without_text_are_refused(spark):
+    rows = spark.sql("SELECT named_struct('a', 1, 'A', 2) AS twice, array(1) AS list, 1 AS n")
+    with pytest.raises(InvalidRequest, match="the column twice has a struct with the field a twice"):
+        bodies.of_rows(rows)
+    for body, why in (("twice", "has no text"), ("list", "has no text"), ("nobody", "there is no column")):
+        with pytest.raises(InvalidRequest, match=why):
+            bodies.of_rows(rows, body)
+    assert [row.body for row in bodies.of_rows(rows, "n").collect()] == ["1"]
 
 
 def test_keys_of_maps_that_are_numbers_are_sent_as_they_are_written(spark, tmp_path):

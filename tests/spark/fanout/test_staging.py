@@ -96,12 +96,6 @@ def test_data_that_changes_while_it_is_staged_is_noticed(spark, tmp_path):
     assert not (tmp_path / "staging.json").exists()
 
 
-@pytest.mark.parametrize("name", ["_p", "_r", ORDINAL])
-def test_names_that_staging_uses_are_refused(spark, tmp_path, name):
-    with pytest.raises(InvalidRequest, match=f"'{name}' cannot be staged"):
-        staged(spark, tmp_path, spark.range(3).withColumnRenamed("id", name))
-
-
 def test_rows_that_the_file_system_lost_are_noticed(spark, tmp_path, monkeypatch):
     # Given a file system that loses the first row of what is written
     counts = staging._counts

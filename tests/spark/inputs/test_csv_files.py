@@ -163,6 +163,21 @@ def test_a_header_that_is_not_text_is_refused_with_what_to_do(spark, tmp_path, n
         opened(spark, tmp_path / name, "csv")
 
 
+def test_a_header_of_a_whole_document_is_refused(spark, tmp_path):
+    (tmp_path / "rows.csv").write_text(f'7,"{"x" * 140_000}"\n')
+    with pytest.raises(InvalidRequest, match=r"the header of .*rows.csv cannot be read: field larger"):
+        opened(spark, tmp_path / "rows.csv", "csv")
+
+
+@pytest.mark.parametrize("format_", ["csv", "json"])
+@pytest.mark.parametrize("packed", ["lz4", "SNAPPY"])
+def test_text_of_which_hadoop_would_read_nothing_is_refused(spark, tmp_path, format_, packed):
+    (tmp_path / f"a.{format_}").write_text("n\n1\n")
+    (tmp_path / f"b.{format_}.{packed}").write_text("n\n1\n")
+    with pytest.raises(InvalidRequest, match=rf"Spark reads .*b.{format_}.{packed} only as Hadoop packs it"):
+        opened(spark, tmp_path, format_)
+
+
 def test_headers_that_differ_in_bytes_of_their_encoding_are_two(spark, tmp_path):
     # Given two files of Latin-1 whose headers would be the same text if they were read as UTF-8
     (tmp_path / "1.csv").write_bytes("item,ö\na,1\n".encode("latin-1"))

@@ -11,6 +11,7 @@ from fanin.spark.runtime.rejects import (
     Reason,
     RejectLimit,
     check_rejects_folder,
+    count_by_reason,
     write_few_rejects,
     write_rejects,
 )
@@ -25,9 +26,12 @@ def test_rejects_are_written_and_counted_by_reason(spark, tmp_path):
         ("y", Reason.GONE.value, "late"),
     ]
 
-    counts = write_rejects(spark.createDataFrame(rows, SCHEMA), f"{tmp_path}/rejects")
+    rejects = spark.createDataFrame(rows, SCHEMA)
+    counted = count_by_reason(rejects)
 
-    assert counts == {"null": 2, "gone": 1}
+    write_rejects(rejects, f"{tmp_path}/rejects", counted)
+
+    assert counted == {"null": 2, "gone": 1}
     written = spark.read.parquet(f"{tmp_path}/rejects")
     assert set(map(tuple, written.collect())) == {
         ("x", "null", "why"),
@@ -39,9 +43,9 @@ def test_rejects_are_written_and_counted_by_reason(spark, tmp_path):
 def test_no_rejects_are_written_as_an_empty_dataset_is(spark, tmp_path):
     # Given rejects of an earlier run
     folder = f"{tmp_path}/rejects"
-    write_rejects(spark.createDataFrame([("x", Reason.NULL.value, None)], SCHEMA), folder)
+    write_rejects(spark.createDataFrame([("x", Reason.NULL.value, None)], SCHEMA), folder, {"null": 1})
     # When this run has none
-    assert write_rejects(spark.createDataFrame([], SCHEMA), folder, {}) == {}
+    write_rejects(spark.createDataFrame([], SCHEMA), folder, {})
     # Then a dataset without rows is there, of the same columns
     written = spark.read.parquet(folder)
     assert written.count() == 0
@@ -59,7 +63,8 @@ def test_too_many_rejects_say_why(spark, tmp_path):
         ("plain", Reason.MALFORMED.value, "other bytes"),
         ("K\ufffdse", Reason.MALFORMED.value, "other bytes"),
     ]
-    counted = write_rejects(spark.createDataFrame(rows, SCHEMA), folder)
+    rejects = spark.createDataFrame(rows, SCHEMA)
+    write_rejects(rejects, folder, counted := count_by_reason(rejects))
     # When all rows are rejects, then the error counts the reasons, shows the commonest that is not harmless,
     # and has better advice than a higher limit
     with pytest.raises(TooManyRejects) as refused:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from fanin.domain.batch import State
-from fanin.errors import IdempotencyKeyReused, InvalidRequest
+from fanin.errors import FaninError, IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout import driver, sending, staging
 from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.sending import SendTarget
@@ -171,7 +171,7 @@ class TestJob:
         # When another takes its key, or its folder, then it is refused and nothing is sent
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
             fan_out(dataset, **first | {"staging": tmp_path / "other"})
-        with pytest.raises(IdempotencyKeyReused, match="use a new key"):
+        with pytest.raises(IdempotencyKeyReused, match=f"with other options.*`fanin cancel {batch_id}`"):
             fan_out(dataset, **first, user_key="other")
         other = rf"body was None, and is now 'id'\. .*`fanin cancel {batch_id}` ends it"
         with pytest.raises(InvalidRequest, match=other):
@@ -187,6 +187,14 @@ class TestJob:
         assert (code, told["error"]) == (3, "not-configured")
         assert "This run has staged and sent nothing" in told["detail"]
         assert "batch_id" not in told
+        assert not (tmp_path / "staging").exists()
+
+    @pytest.mark.parametrize("wrong", [{"lifetime": 5}, {"parent_item": "12:ab:0"}])
+    def test_what_no_batch_can_be_opened_with_is_told_before_anything_is_staged(
+        self, spark, service, tmp_path, wrong
+    ):
+        with pytest.raises(FaninError, match=r"lifetime must be|12:ab"):
+            fan_out(spark.range(3), queue=new_queue(), staging=tmp_path / "staging", **wrong)
         assert not (tmp_path / "staging").exists()
 
     def test_other_data_at_the_same_path_is_another_fan_out(self, spark, service, tmp_path, capsys):

@@ -80,7 +80,7 @@ def test_one_key_is_one_item_whoever_adds_it(spark, service, tmp_path):
     by_url = {json.loads(body)["url"]: item for body, (item, _) in sent.items()}
     tracker.ack([Done(by_url["https://a/3"], result={"links": 3}), by_url["https://a/4"]])
     tracker.fail(Failure(by_url["https://a/5"], "404"))
-    rows = sent_rows(spark, service, str(tmp_path / "staging"))
+    rows = sent_rows(tmp_path / "staging", service)
     told_of = outcomes(rows, service, keys=True, results=True)
     assert told_of.columns == ["batch_id", "ordinal", "body", "outcome", "why", "key", "result"]
     assert {row["key"]: (row["outcome"], row["why"], row["result"]) for row in told_of.collect()} == {

@@ -27,7 +27,7 @@ NOTHING: Any = None
         ({"work": ""}, "work must be a path"),
         ({"work": Path("s3://lake/work")}, "a Path has one slash; give the text s3://lake/work"),
         ({"rejects": 7}, "rejects must be a path"),
-        ({"batch_id": "seven"}, "batch_id must be a whole number of at least 0, not 'seven'"),
+        ({"batch_id": "seven"}, "batch_id must be a whole number from 0 to 9,007.*, not 'seven'"),
         ({"batch_id": True}, "batch_id must be a whole number"),
         ({"max_rejects": -1}, r"max_rejects, unless it is a text such as '2\.5%', must be a whole number"),
         ({}, r"rows must be a DataFrame, or a Dataset, .* not None"),

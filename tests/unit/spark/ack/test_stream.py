@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark import StorageLevel
 
+from fanin.errors import InvalidRequest
 from fanin.spark.ack import stream
 from fanin.spark.ack.ledger_writes import Acknowledged
 
@@ -79,6 +80,14 @@ def test_a_micro_batch_that_fails_is_not_kept_in_memory(monkeypatch):
     with pytest.raises(RuntimeError):
         stream.ack_stream(object(), work="/scratch", on_done=lambda *done: heard.append(done))(rows, 5)
     assert (rows.kept, heard) == (False, [])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"work": None}, {"rejects": 5}, {"batch_id": "abc"}, {"batch_id": 1 << 53}]
+)
+def test_wrong_arguments_are_refused_before_the_stream_begins(wrong):
+    with pytest.raises(InvalidRequest, match=f"{next(iter(wrong))} must be a"):
+        stream.ack_stream(object(), **{"work": "/scratch", **wrong})
 
 
 @pytest.mark.parametrize("kept", [True, False])

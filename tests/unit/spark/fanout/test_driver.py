@@ -55,6 +55,8 @@ def plan(rows: object = None, **request: Any) -> FanOutPlan:
         ({"deadline": timedelta(hours=2)}, "deadline must be a point in time"),
         ({"workers": 0}, "workers must be a whole number of at least 1"),
         ({"staging": None}, "staging must be a path"),
+        ({"body": 5}, "body must be the name of a column, not 5"),
+        ({"keys": ["a"]}, "keys must be the name of a column"),
     ],
 )
 def test_wrong_arguments_are_refused_before_spark_or_the_stack_is_asked(wrong, why):

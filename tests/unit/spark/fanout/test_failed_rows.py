@@ -157,7 +157,8 @@ def read(
     monkeypatch.setattr(module, "find_staging", lambda *_: staging)
     monkeypatch.setattr(module, "noted_batch", lambda _: batch_id)
     monkeypatch.setattr(module, "Folder", lambda *_: None)
-    sent_rows(None, stack, "/staging")
+    monkeypatch.setattr(module, "session", lambda _: None)
+    sent_rows("/staging", stack)
 
 
 def test_a_folder_of_no_fan_out_is_refused(stack, monkeypatch):

@@ -170,6 +170,8 @@ def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(st
     # When a successor sends them again, then it leaves out what was noted
     stack.sqs.sent.clear()
     before = sent_before(target)
+    assert before
+    assert not sent_before(replace(target, queue="https://other"))
     *left, told = run(replace(target, sent=before))
     assert not stack.sqs.sent
     assert ([row["ordinal"] for row in left], told["sent"]) == ([150], 199)

@@ -26,8 +26,8 @@ from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session_of
-from fanin.spark.runtime.unreadable import decoded
-from fanin.spark.runtime.values import whole
+from fanin.spark.runtime.unreadable import decoded, readable_columns
+from fanin.spark.runtime.values import id_of_batch
 
 ABSENT: Final = -1
 """Stands for a number that is not there: a column of pandas that has nulls would round the others."""
@@ -78,10 +78,10 @@ def outcomes(
         InvalidRequest: the columns name no items, or two have the same name but for its case.
     """
     spark, service = session_of(rows), service or Service.from_env()
-    batch_id = None if batch_id is None else whole("batch_id", batch_id)
+    batch_id = id_of_batch(batch_id)
     if isinstance(rows, Dataset):
         opened = open_input(spark, rows, fields=["item", "batch_id", "ordinal", "key"])
-        rows = opened.rows.select(*(quoted(name) for name in opened.columns))
+        rows = opened.rows.select(*(quoted(name) for name in readable_columns(opened.rows)))
     named = with_names(rows, [*rows.columns, "item", "batch_id", "ordinal", "key"])
     by_key = "key" in named.columns and not {"item", "ordinal"} & set(named.columns)
     added = ["outcome", "why", *(["key"] if keys and not by_key else []), *(["result"] if results else [])]

@@ -39,7 +39,7 @@ from fanin.spark.runtime.rejects import (
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import classic, session_of
 from fanin.spark.runtime.unreadable import marked
-from fanin.spark.runtime.values import whole
+from fanin.spark.runtime.values import id_of_batch
 
 WORK: Final = ("pages", "merged", "failed")  # what steps pass to each other, in the work folder
 
@@ -80,7 +80,7 @@ def given_of(  # noqa: PLR0917  the arguments of ``acknowledge``
     """Read the arguments of a run, as ``acknowledge`` takes them."""
     folder = path_of("work", work).rstrip("/")
     left_out = rejects_folder(None if rejects is None else path_of("rejects", rejects), folder)
-    batch_id = None if batch_id is None else whole("batch_id", batch_id)
+    batch_id = id_of_batch(batch_id)
     limit = RejectLimit.of(max_rejects)
     spark = classic(session_of(rows), what)
     files, small = None, False
@@ -126,7 +126,7 @@ def coalesce(given: Given) -> Coalesced:
     read, words, failed, *sums = (sum(int(row[place] or 0) for row in found) for place in places)
     left_out = merged.where("reason IS NOT NULL").select("value", "reason", "detail")
     counted = {reason: count for reason, count, *_ in found if reason is not None}
-    counted = write_rejects(left_out, given.rejects, counted)
+    write_rejects(left_out, given.rejects, counted)
     given.max_rejects.check(counted, read, given.rejects, spark)
     return Coalesced(read, counted, failed, words, merged, dict(zip(totals, sums, strict=True)))
 

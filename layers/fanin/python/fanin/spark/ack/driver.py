@@ -207,19 +207,7 @@ def forecast(
     The work folder and the rejects are written as in a run. What was done before is not looked for, so a run
     may write less. The time is that of the table of words; a small cluster may take longer.
 
-    Args:
-        rows: as for ``acknowledge``, like all others.
-        service: the stack.
-        work: a folder for what steps pass to each other.
-        batch_id: the batch of all rows.
-        ordinals: of a JSON dataset, whether its objects have ``batch_id`` and ``ordinal``.
-        rejects: folder for the rows that are left out.
-        totals: names of totals of the batches.
-        max_rejects: how many rows may be left out.
-        max_writes_per_second: write units a second; None for the limit of the table.
-
-    Raises:
-        InvalidRequest, TooManyRejects: as ``acknowledge``.
+    It takes the arguments of ``acknowledge``, and raises what that raises.
     """
     per_second = check_rate(max_writes_per_second)
     given = given_of("forecast", rows, service, work, rejects, batch_id, totals, max_rejects, ordinals)

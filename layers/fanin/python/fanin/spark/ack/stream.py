@@ -1,6 +1,7 @@
 """Acknowledgements from a stream: the function that ``foreachBatch`` calls with each micro-batch."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 
 from pyspark.sql import DataFrame
 
@@ -8,16 +9,18 @@ from fanin.spark.ack.coalescing import TASKS, WORK, Given, acknowledge_few
 from fanin.spark.ack.driver import acknowledge_many
 from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.rejects import EVERY
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import classic
+from fanin.spark.runtime.values import id_of_batch
 
 
 def ack_stream(
-    service: Service,
+    service: Service | None = None,
     *,
-    work: str,
-    rejects: str | None = None,
+    work: str | PathLike[str],
+    rejects: str | PathLike[str] | None = None,
     batch_id: int | None = None,
     on_done: Callable[[int, Acknowledged], None] | None = None,
     totals: Sequence[str] = (),
@@ -28,11 +31,11 @@ def ack_stream(
     have more than 32 partitions, or on Spark 3.5.
 
     Example:
-        >>> handler = ack_stream(Service.from_env(), work="s3://bucket/acks")  # doctest: +SKIP
+        >>> handler = ack_stream(work="s3://bucket/acks")  # doctest: +SKIP
         >>> acks.writeStream.foreachBatch(handler).option("checkpointLocation", ...).start()  # doctest: +SKIP
 
     Args:
-        service: the stack.
+        service: the stack; by default the one that the environment names.
         work: a folder; a large micro-batch uses ``epoch=<its number>`` in it, and leaves only rejects there.
         rejects: a folder for rows that were left out, divided likewise; ``rejects`` below the micro-batch's
             folder in ``work`` if None.
@@ -40,10 +43,13 @@ def ack_stream(
         on_done: called after each micro-batch with its number and with what it did.
         totals: names of totals of the batches, each a column; see ``acknowledge``.
     """
+    stack, place = service or Service.from_env(), path_of("work", work)
+    batch_id = id_of_batch(batch_id)
+    apart = None if rejects is None else path_of("rejects", rejects)
 
     def handle(rows: DataFrame, epoch: int) -> None:
-        folder = Folder(classic(rows.sparkSession, "ack_stream"), f"{work}/epoch={epoch}")
-        left_out = folder.at("rejects") if rejects is None else f"{rejects}/epoch={epoch}"
+        folder = Folder(classic(rows.sparkSession, "ack_stream"), f"{place}/epoch={epoch}")
+        left_out = folder.at("rejects") if apart is None else f"{apart}/epoch={epoch}"
         # Some sources, such as that of Kinesis, may give other rows when they are read once more.
         level = rows.storageLevel
         kept = level.useMemory or level.useDisk  # by somebody else; then they are not ours to drop
@@ -55,7 +61,7 @@ def ack_stream(
             if rows.rdd.getNumPartitions() > TASKS:
                 rows.count()
             # A micro-batch of nothing but rejects does not end the stream.
-            given = Given(rows, service, folder.path, left_out, batch_id, totals, EVERY)
+            given = Given(rows, stack, folder.path, left_out, batch_id, totals, EVERY)
             done = acknowledge_few(given)
             if done is None:
                 done = acknowledge_many(given)

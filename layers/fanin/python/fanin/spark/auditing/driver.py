@@ -77,7 +77,7 @@ class Audited(Result):
         return "there was no batch and no word; look whether these are the tables you mean"
 
     def summary(self) -> dict[str, Any]:
-        """The summary of the job, ready for JSON; docs/how-to/spark/audit.md has what each field says."""
+        """The summary of the job, ready for JSON."""
         told = {**super().summary(), "rejects": None, "warning": self.warning}
         return {name: value for name, value in told.items() if value is not None}
 

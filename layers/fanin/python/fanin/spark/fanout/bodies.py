@@ -1,9 +1,10 @@
 """Reads a dataset as the bodies of messages, and finds the rows that cannot be one."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql import types as T  # noqa: N812
 
@@ -11,7 +12,7 @@ from fanin.client.sqs import REQUEST_BYTES
 from fanin.domain.ids import MAX_KEY
 from fanin.domain.limits import UNSENDABLE
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.input_schema import check_key_type
+from fanin.spark.ack.input_schema import check_key_type, check_type
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.json_lines import TEXT
 from fanin.spark.inputs.names import folded, quoted, with_names
@@ -28,6 +29,9 @@ _WHY: Final = "_fanin_why"
 _DOUBTFUL: Final = "_fanin_doubtful"
 """Column that says whether a body has a character that is not sent, or may stand for bytes that are none. Of
 others nothing needs to be decoded a second time."""
+_TEXTS: Final = (T.AtomicType, T.NullType)
+"""Types of which Spark makes a text that everybody expects."""
+_NO_TEXT: Final = ", which has no text; make JSON of it, in SQL by to_json(…), or leave body out"
 _KEYS: Final = (T.StringType, T.IntegralType, T.DecimalType, T.FloatType, T.DoubleType, T.BooleanType)
 """Types of which a key of JSON is the text that everybody expects."""
 MOST_BODY: Final = REQUEST_BYTES - 256
@@ -69,8 +73,9 @@ def of_rows(
             # Lines of CSV were decoded, and are judged by their own encoding.
             wrong = wrong if format_ is DatasetFormat.CSV else _undecoded(rows, names)
         else:
-            message = _text(rows, body)
-        shown = [name for name in names if _key_without_text(rows.schema[name].dataType) is None]
+            message = _text(rows, body, partial(check_type, expected=_NO_TEXT, types=_TEXTS))
+        spark = rows.sparkSession
+        shown = [name for name in names if _not_json(spark, rows.schema[name].dataType) is None]
         value = F.coalesce(LINE, _object(rows, shown))
     made = {BODY: message} if keys is None else {BODY: message, KEY: _text(rows, keys, check_key_type)}
     rows = rows.withColumns({_MADE[name]: column for name, column in made.items()})
@@ -81,7 +86,7 @@ def of_rows(
     return judged.select(*kept, F.when(bad, value).alias("value"), f"{_WHY}.reason", f"{_WHY}.detail")
 
 
-def _text(rows: DataFrame, wanted: str, check: Callable[[str, T.DataType], object] | None = None) -> Column:
+def _text(rows: DataFrame, wanted: str, check: Callable[[str, T.DataType], object]) -> Column:
     """The column of that name as text; null if the rows have no columns at all."""
     names, spark = readable_columns(rows), rows.sparkSession
     name = next((one for one in names if folded(spark, one) == folded(spark, wanted)), None)
@@ -89,8 +94,7 @@ def _text(rows: DataFrame, wanted: str, check: Callable[[str, T.DataType], objec
         if names:
             raise InvalidRequest(f"there is no column {wanted!r}; there are {', '.join(names)}")
         return F.lit(None).cast("string")
-    if check:
-        check(name, rows.schema[name].dataType)
+    check(name, rows.schema[name].dataType)
     return F.col(quoted(name)).cast("string")
 
 
@@ -140,25 +144,32 @@ def _object(rows: DataFrame, names: Sequence[str]) -> Column:
     if not names:
         return F.lit(None).cast("string")
     for name in names:
-        if (key := _key_without_text(rows.schema[name].dataType)) is not None:
+        if (why := _not_json(rows.sparkSession, rows.schema[name].dataType)) is not None:
             raise InvalidRequest(
-                f"the column {name} has a map whose keys are of the type {key.simpleString()}, and keys of"
-                " JSON are texts; make texts of them, in SQL by transform_keys(…), or send a column of text"
-                " that you make yourself (--body, in Python body)"
+                f"the column {name} has {why}; or send a column of text that you make yourself (--body, in"
+                " Python body)"
             )
     return F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), _TIMES)
 
 
-def _key_without_text(kind: T.DataType) -> T.DataType | None:
-    """The type of keys, somewhere in a type, of which Spark makes a number or a name of Java; or None."""
+def _not_json(spark: SparkSession, kind: T.DataType) -> str | None:
+    """What a type has of which Spark makes no JSON, or a name of Java, and what to do; None if nothing."""
+    below: list[T.DataType] = []
     if isinstance(kind, T.MapType):
         if not isinstance(kind.keyType, _KEYS):
-            return kind.keyType
-        return _key_without_text(kind.valueType)
-    if isinstance(kind, T.ArrayType):
-        return _key_without_text(kind.elementType)
-    below = kind.fields if isinstance(kind, T.StructType) else []
-    return next((key for one in below if (key := _key_without_text(one.dataType)) is not None), None)
+            return (
+                f"a map whose keys are of the type {kind.keyType.simpleString()}, and keys of JSON are texts;"
+                " make texts of them, in SQL by transform_keys(…)"
+            )
+        below = [kind.valueType]
+    elif isinstance(kind, T.ArrayType):
+        below = [kind.elementType]
+    elif isinstance(kind, T.StructType):
+        names = [folded(spark, name) for name in kind.names]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            return f"a struct with the field {twice} twice; rename one of them"
+        below = [one.dataType for one in kind]
+    return next((why for one in below if (why := _not_json(spark, one)) is not None), None)
 
 
 def _undecoded(rows: DataFrame, names: Sequence[str]) -> Column:

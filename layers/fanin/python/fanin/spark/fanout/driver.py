@@ -15,10 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fanin.client.conversions import member
 from fanin.domain.batch import Batch, CloseWhen, OpenBatch, State
-from fanin.errors import InvalidRequest
+from fanin.domain.limits import shown
+from fanin.errors import IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.failed_rows import EarlierBatch, FailedRows, retrying, take_failed_rows
-from fanin.spark.fanout.folder import SentMessages, check_key, note_batch
+from fanin.spark.fanout.folder import SentMessages, check_key, note_batch, noted_batch, what_to_do
 from fanin.spark.fanout.opening import ADD_KEY, check_queue, check_url, open_batch, request_of
 from fanin.spark.fanout.sending import SendTarget, send, sent_before
 from fanin.spark.fanout.staging import Data, Staging, find_staging, left_out_name, stage
@@ -135,6 +136,9 @@ def fan_out(
         InvalidItemId: the service did not issue the parent item.
     """
     folder = path_of("staging", staging)
+    for name, column in (("body", body), ("keys", keys)):
+        if not isinstance(column, str | None):
+            raise InvalidRequest(f"{name} must be the name of a column, not {shown(column)}")
     plan = FanOutPlan(
         rows,
         body,
@@ -161,8 +165,10 @@ def fan_out(
     check_apart(spark, "rejects", plan.left_out, [f"{folder}/rows"])
     check_rejects_folder(spark, plan.left_out)
     if find_staging(spark, folder) is None:
-        # Later the queue may be gone: a run that has nothing left to send does not need it.
+        # Later the queue may be gone: a run that has nothing left to send does not need it. And no batch is
+        # open yet: what none can be opened with is refused before the rows are read.
         check_queue(service.tracker().sqs, queue)
+        service.ledger().draft(plan.request, None, None, 0)
     with holding(spark, _PAGES):
         if isinstance(rows, FailedRows):
             return _retry(spark, service, plan, rows)
@@ -191,7 +197,13 @@ def _send(spark: SparkSession, service: Service, plan: FanOutPlan, staging: Stag
         note_batch(files, batch, key)
 
     began = (lambda batch_id: SentMessages(files, batch_id).began()) if retry else None
-    batch, group = open_batch(service, plan.request, key, staging, opened, began=began)
+    try:
+        batch, group = open_batch(service, plan.request, key, staging, opened, began=began)
+    except IdempotencyKeyReused as error:
+        if noted_batch(files) is None:
+            raise
+        now = f"{files.path} holds the staging of a batch with other options, such as user_key or deadline"
+        raise IdempotencyKeyReused(f"{now}. {what_to_do(files, taken=retry)}") from error
     messages = SentMessages(files, batch.batch_id)
     if group is not None and messages.results() is None:
         target = SendTarget(plan.queue, group, service, plan.workers, plan.fair)

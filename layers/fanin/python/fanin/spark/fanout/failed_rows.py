@@ -9,6 +9,7 @@ repeats a step, at whatever point a driver died, takes the same rows.
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, Final, NamedTuple, Self
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ from fanin.spark.runtime.arrow import ArrowBatches, Task
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.service import Service
-from fanin.spark.runtime.session import Located
+from fanin.spark.runtime.session import Located, session
 from fanin.spark.runtime.values import whole
 
 EARLIER: Final = "retry_of_ordinal"
@@ -211,19 +212,17 @@ def retrying(request: OpenBatch, earlier: EarlierBatch) -> OpenBatch:
     )
 
 
-def sent_rows(spark: SparkSession, service: Service, folder: str) -> DataFrame:
+def sent_rows(folder: str | PathLike[str], service: Service | None = None) -> DataFrame:
     """Read the rows that a fan-out has sent, each with its item: the input of ``outcomes``.
 
     The rows are read from the folder of the fan-out, and nothing is sent or written.
 
     Example:
-        >>> service = Service.from_env()  # doctest: +SKIP
-        >>> told = outcomes(sent_rows(spark, service, "s3://lake/runs/orders"), service)  # doctest: +SKIP
+        >>> told = outcomes(sent_rows("s3://lake/runs/orders"))  # doctest: +SKIP
 
     Args:
-        spark: the session.
-        service: the stack.
         folder: of the fan-out, its ``--staging``.
+        service: the stack; by default the one that the environment names.
 
     Returns:
         ``batch_id`` and ``ordinal``, which name the item, ``body``, the message, and ``key``, if items have
@@ -234,6 +233,7 @@ def sent_rows(spark: SparkSession, service: Service, folder: str) -> DataFrame:
         InvalidRequest: no fan-out has sent the rows of the folder; says what to do.
         BatchNotFound, BatchGone: the batch is not there, or was removed.
     """
+    folder, spark, service = path_of("folder", folder), session("fanin"), service or Service.from_env()
     staging, batch_id = find_staging(spark, folder), noted_batch(Folder(spark, folder))
     if staging is None or batch_id is None:
         holds = "holds no finished staging" if staging is None else "has staged rows, and no batch"

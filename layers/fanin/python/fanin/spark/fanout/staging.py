@@ -127,8 +127,6 @@ def stage(
     if (found := _read(files, source, data)) is not None:
         return found
     rows, before = make()
-    if taken := {PART, PLACE, ORDINAL} & set(rows.columns):
-        raise InvalidRequest(f"rows with a column {taken.pop()!r} cannot be staged; rename it")
     made = _write(files, rows)
     try:
         then(made)

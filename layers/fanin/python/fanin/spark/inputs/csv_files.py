@@ -31,8 +31,7 @@ _PLAIN: Final = (".csv", ".tsv", ".txt")
 """How names of files end that are surely not compressed: Spark goes by the name."""
 _FEW_BYTES: Final = 16 * 2**20
 """Bytes of all files that are looked through without a job."""
-_PACKED: Final = {"gz": "gzip", "bz2": "bz2"}
-_OTHERWISE_PACKED: Final = ("deflate", "lz4", "snappy", "zst")
+_PACKED: Final = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
 _HEAD: Final = 1 << 16
 """Bytes at the beginning of a file that show how its lines end."""
 
@@ -164,7 +163,7 @@ def _line_ends(spark: SparkSession, paths: Sequence[str], dialect: Dialect) -> d
 
     def only(file: Any, path: str) -> str | None:
         suffix = path.rpartition(".")[2]
-        if suffix in _OTHERWISE_PACKED:
+        if suffix == "deflate":  # which pyarrow has no name for
             return None
         packed = _PACKED.get(suffix)
         head = (pa.CompressedInputStream(file, packed) if packed else file).read(_HEAD)
@@ -219,7 +218,10 @@ def _check_twice(spark: SparkSession, path: str, dialect: Dialect, header: str) 
     if len(delimiter) > 1:
         header, delimiter = header.replace(delimiter, "\0"), "\0"
     quoting: Any = {"quotechar": dialect.quote} if dialect.quote else {"quoting": csv.QUOTE_NONE}
-    read = next(csv.reader([header], delimiter=delimiter, **quoting))
+    try:
+        read = next(csv.reader([header], delimiter=delimiter, **quoting))
+    except csv.Error as error:
+        raise InvalidRequest(f"the header of {path} cannot be read: {error}") from error
     names = [folded(spark, name) for name in read if name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

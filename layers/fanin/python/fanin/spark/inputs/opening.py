@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException, PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StructType
 
@@ -37,8 +37,10 @@ from fanin.spark.runtime.datasets import ROW_METADATA
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import escaped, read_here
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, readable_columns
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN
 
+_FRAMED: Final = (".lz4", ".snappy")
+"""How names of text end of which Hadoop unpacks its own blocks, and silently takes all else for the end."""
 _VERIFIED: Final = "parquet.page.verify-checksum.enabled"
 """Spark writes checksums of pages, and by default does not look at them: of a damaged page of gzip it reads
 other values, and says nothing."""
@@ -68,16 +70,6 @@ class Opened:
     format: DatasetFormat
     files: Sequence[FoundFile] | None
     promised: int | None = None
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the dataset itself."""
-        return readable_columns(self.rows)
-
-    @property
-    def unreadable(self) -> Column:
-        """The text of a row that cannot be read in its format; null for all others."""
-        return F.col(LINE)
 
 
 def open_input(
@@ -116,6 +108,11 @@ def open_input(
     root = path.rstrip("/") if literal != path else literal_root(path)
     base = Folder(spark, root, only_read=True).uri
     layouts = _by_layout(base, files)
+    framed = next((file.path for file in files if file.path.lower().endswith(_FRAMED)), None)
+    if framed and format_ in {DatasetFormat.CSV, DatasetFormat.JSON}:
+        raise InvalidRequest(
+            f"Spark reads {framed} only as Hadoop packs it, and nothing of what others pack; use gzip"
+        )
     promised, alike = _footers(spark, files) if format_ is DatasetFormat.PARQUET else (None, False)
     whole = literal if list(layouts) == [()] else None
 

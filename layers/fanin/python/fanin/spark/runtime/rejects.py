@@ -65,14 +65,12 @@ def check_rejects_folder(spark: SparkSession, folder: str) -> bool:
     return check_replaceable(spark, folder, columns=SCHEMA.names)
 
 
-def write_rejects(
-    rejects: DataFrame, folder: str, counted: Mapping[str, int] | None = None
-) -> dict[str, int]:
-    """Write rows of ``SCHEMA`` in the place of those of an earlier run, and count them unless they are."""
-    if counted is not None and not counted:
-        return write_few_rejects(rejects.sparkSession, [], folder, write_empty=True)
-    written = replace_dataset(unmarked(rejects), folder)
-    return count_by_reason(written) if counted is None else dict(counted)
+def write_rejects(rejects: DataFrame, folder: str, counted: Mapping[str, int]) -> None:
+    """Write rows of ``SCHEMA``, which are counted, in the place of those of an earlier run."""
+    if counted:
+        replace_dataset(unmarked(rejects), folder)
+    else:
+        write_few_rejects(rejects.sparkSession, [], folder, write_empty=True)
 
 
 class Reject(NamedTuple):

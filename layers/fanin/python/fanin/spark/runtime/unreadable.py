@@ -53,7 +53,7 @@ def readable_columns(rows: DataFrame) -> list[str]:
 def not_utf8(text: Column) -> Column:
     """Whether a text is not UTF-8; null where it is null."""
     # Formatting a text decodes and encodes it, which changes it only if it was not UTF-8.
-    return F.format_string("%s", text) != text
+    return F.format_string("%s", text).cast("binary") != text.cast("binary")  # whatever the collation is
 
 
 def undecoded(column: Column, kind: DataType) -> Column | None:

@@ -3,6 +3,7 @@
 from operator import index
 from typing import Any
 
+from fanin.domain.ids import MAX_BATCH_ID
 from fanin.domain.limits import shown
 from fanin.errors import InvalidRequest
 
@@ -18,3 +19,8 @@ def whole(what: str, given: Any, least: int = 0, most: int | None = None) -> int
         bound = f"of at least {least}" if most is None else f"from {least} to {most:,}"
         raise InvalidRequest(f"{what} must be a whole number {bound}, not {shown(given)}")
     return found
+
+
+def id_of_batch(given: Any) -> int | None:
+    """Read the id of the batch of all rows, if they have one."""
+    return None if given is None else whole("batch_id", given, 0, MAX_BATCH_ID)
