@@ -67,13 +67,13 @@ def test_no_rejects_are_a_dataset_only_if_it_is_asked_for(write_empty):
     [("0", RejectLimit(count=0)), ("100", RejectLimit(count=100)), ("2.5%", RejectLimit(share=0.025))],
 )
 def test_a_limit_is_a_number_of_rows_or_a_share_of_them(text, limit):
-    assert RejectLimit.parse(text) == limit
+    assert RejectLimit.of(text) == limit
 
 
 @pytest.mark.parametrize("text", ["", "%", "-1", "many", "101%", "-1%", "nan%", "1.5"])
 def test_anything_else_is_refused(text):
     with pytest.raises(InvalidRequest, match="neither a number of rows nor a share"):
-        RejectLimit.parse(text)
+        RejectLimit.of(text)
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def test_repeats_do_not_count_and_all_rows_are_too_many(limit, rejected, enough)
     assert limit.allows(rejected, 100) is enough
 
 
-@pytest.mark.parametrize("percent", range(101))
-def test_as_many_rejects_as_the_share_says_are_enough(percent):
+def test_as_many_rejects_as_the_share_says_are_enough():
     # 0.29 * 100 is less than 29 in floating-point numbers
-    limit = RejectLimit.parse(f"{percent}%")
-    assert limit.allows({"null": percent}, 100)
-    assert not limit.allows({"null": percent + 1}, 100)
+    for percent in range(101):
+        limit = RejectLimit.of(f"{percent}%")
+        assert limit.allows({"null": percent}, 100)
+        assert not limit.allows({"null": percent + 1}, 100)
 
 
 def test_a_dataset_without_rows_has_no_rejects():

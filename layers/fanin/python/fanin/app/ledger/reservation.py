@@ -130,8 +130,8 @@ class Reservation:
         """Read the id and the salt of the key's record, and remember the record."""
         if record.value["request"] != self._digest:
             raise IdempotencyKeyReused(
-                f"idempotency key {self._key.text!r} was used to open another batch;"
-                " use a new key for this one"
+                f"idempotency key {self._key.text!r} opened a batch with other options, such as another"
+                " user_key or deadline: give those of before, or use a new key for another batch"
             )
         self._record = record
         return record.value["batch_id"], bytes.fromhex(record.value["salt"])

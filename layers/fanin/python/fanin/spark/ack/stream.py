@@ -62,8 +62,7 @@ def ack_stream(
                 rows.count()
             # A micro-batch of nothing but rejects does not end the stream.
             given = Given(rows, stack, folder.path, left_out, batch_id, totals, EVERY)
-            done = acknowledge_few(given)
-            if done is None:
+            if (done := acknowledge_few(given)) is None:
                 done = acknowledge_many(given)
                 for name in WORK:
                     folder.delete(name)

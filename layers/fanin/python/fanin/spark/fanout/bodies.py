@@ -29,8 +29,7 @@ _WHY: Final = "_fanin_why"
 _DOUBTFUL: Final = "_fanin_doubtful"
 """Column that says whether a body has a character that is not sent, or may stand for bytes that are none. Of
 others nothing needs to be decoded a second time."""
-_TEXTS: Final = (T.AtomicType, T.NullType)
-"""Types of which Spark makes a text that everybody expects."""
+_TEXTS: Final = (T.AtomicType, T.NullType)  # of which Spark makes a text that everybody expects
 _NO_TEXT: Final = ", which has no text; make JSON of it, in SQL by to_json(…), or leave body out"
 _KEYS: Final = (T.StringType, T.IntegralType, T.DecimalType, T.FloatType, T.DoubleType, T.BooleanType)
 """Types of which a key of JSON is the text that everybody expects."""

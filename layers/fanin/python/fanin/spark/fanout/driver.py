@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from fanin.client.conversions import member
 from fanin.domain.batch import Batch, CloseWhen, OpenBatch, State
 from fanin.domain.limits import shown
-from fanin.errors import IdempotencyKeyReused, InvalidRequest
+from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.failed_rows import EarlierBatch, FailedRows, retrying, take_failed_rows
-from fanin.spark.fanout.folder import SentMessages, check_key, note_batch, noted_batch, what_to_do
+from fanin.spark.fanout.folder import SentMessages, check_key, note_batch
 from fanin.spark.fanout.opening import ADD_KEY, check_queue, check_url, open_batch, request_of
 from fanin.spark.fanout.sending import SendTarget, send, sent_before
 from fanin.spark.fanout.staging import Data, Staging, find_staging, left_out_name, stage
@@ -197,13 +197,7 @@ def _send(spark: SparkSession, service: Service, plan: FanOutPlan, staging: Stag
         note_batch(files, batch, key)
 
     began = (lambda batch_id: SentMessages(files, batch_id).began()) if retry else None
-    try:
-        batch, group = open_batch(service, plan.request, key, staging, opened, began=began)
-    except IdempotencyKeyReused as error:
-        if noted_batch(files) is None:
-            raise
-        now = f"{files.path} holds the staging of a batch with other options, such as user_key or deadline"
-        raise IdempotencyKeyReused(f"{now}. {what_to_do(files, taken=retry)}") from error
+    batch, group = open_batch(service, plan.request, key, staging, opened, began=began)
     messages = SentMessages(files, batch.batch_id)
     if group is not None and messages.results() is None:
         target = SendTarget(plan.queue, group, service, plan.workers, plan.fair)

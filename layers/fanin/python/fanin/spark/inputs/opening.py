@@ -39,8 +39,7 @@ from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import escaped, read_here
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN
 
-_FRAMED: Final = (".lz4", ".snappy")
-"""How names of text end of which Hadoop unpacks its own blocks, and silently takes all else for the end."""
+_FRAMED: Final = (".lz4", ".snappy")  # Hadoop unpacks its own blocks of them, and takes all else for the end
 _VERIFIED: Final = "parquet.page.verify-checksum.enabled"
 """Spark writes checksums of pages, and by default does not look at them: of a damaged page of gzip it reads
 other values, and says nothing."""

@@ -65,7 +65,7 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
         "--max-rejects N",
         "most rows that may be left out, 100 or 2.5%%; with more, the job writes the rejects and nothing"
         " else, and ends with 1. Repeats do not count (default: any number but all rows)",
-        type=argument(RejectLimit.parse),
+        type=argument(RejectLimit.of),
         default=RejectLimit(),
     )
 

@@ -82,11 +82,10 @@ _TRANSIENT: Final = re.compile(
 
 def refused_storage(error: PySparkException | Py4JError) -> str | None:
     """What to do about a path that cannot be read or written, or a damaged file; None for other failures."""
-    cause = root_cause(error)
+    cause, texts = root_cause(error), causes(error)
     for pattern, told in _KNOWN:
         if re.search(pattern, cause):
             return told.format(cause)
-    texts = causes(error)
     file = unread_file(texts)
     if file is None or _TRANSIENT.search(texts[-1]):
         return None

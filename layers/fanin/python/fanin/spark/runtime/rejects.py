@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -109,8 +110,7 @@ def count_by_reason(rejects: DataFrame) -> dict[str, int]:
     return {row["reason"]: row["count"] for row in rejects.groupBy("reason").count().collect()}
 
 
-MOST_SHOWN: Final = 200
-"""Most characters of a value or a detail in a message."""
+MOST_SHOWN: Final = 200  # characters of a value or a detail in a message
 
 
 @dataclass(frozen=True)
@@ -127,34 +127,23 @@ class RejectLimit:
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """Read a limit as callers give it: a number of rows, a text such as ``2.5%``, None, or a limit.
+        """Read a limit as people give it: a number of rows, or a text such as ``100`` or ``2.5%``.
 
         Raises:
             InvalidRequest: it is anything else.
         """
         if given is None or isinstance(given, cls):
             return given or cls()
-        if isinstance(given, str):
-            return cls.parse(given)
-        return cls(count=whole("max_rejects, unless it is a text such as '2.5%',", given))
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read a limit as people write it: ``100`` or ``2.5%``.
-
-        Raises:
-            InvalidRequest: it is neither a number of rows nor a share of them.
-        """
-        try:
-            if text.endswith("%"):
-                share = float(Decimal(str(float(text.removesuffix("%")))) / 100)
+        if not isinstance(given, str):
+            return cls(count=whole("max_rejects, unless it is a text such as '2.5%',", given))
+        with suppress(ValueError):
+            if given.endswith("%"):
+                share = float(Decimal(str(float(given.removesuffix("%")))) / 100)
                 if 0 <= share <= 1:
                     return cls(share=share)
-            elif (count := int(text)) >= 0:
+            elif (count := int(given)) >= 0:
                 return cls(count=count)
-        except ValueError:
-            pass
-        raise InvalidRequest(f"{text!r} is neither a number of rows nor a share of them, such as 100 or 2.5%")
+        raise InvalidRequest(f"{given!r} is neither a number of rows nor a share of them, as 100 or 2.5%")
 
     def check(self, rejected: Mapping[str, int], rows: int, folder: str, spark: SparkSession) -> None:
         """Go on only if few enough rows are left out, by reason, of all rows.
@@ -222,5 +211,4 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
-EVERY: Final = RejectLimit(share=1)
-"""All rows, if need be."""
+EVERY: Final = RejectLimit(share=1)  # all rows, if need be
