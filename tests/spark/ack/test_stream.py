@@ -13,7 +13,7 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.ledger_writes import Acknowledged
 from tests.spark.given import Given, batch
 
-NOBODY: Any = None
+NOBODY: Any = object()
 """A stack that is not asked."""
 
 

@@ -16,7 +16,6 @@ from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.listing import find_files, load
 from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.failures import refused_storage
-from fanin.spark.runtime.unreadable import readable_columns
 from tests.spark.datasets import opened, parquet
 from tests.spark.setting import setting
 
@@ -37,13 +36,12 @@ def test_files_of_the_same_schema_are_read_by_it(spark, tmp_path):
     (tmp_path / ".hidden").write_text("not Parquet")
     (tmp_path / "0-empty.parquet").write_text("")
     found = open_input(spark, Dataset(tmp_path), fields=[])
-    assert (found.promised, found.rows.count(), readable_columns(found.rows)) == (3, 3, ["item", "reason"])
+    assert (found.promised, found.rows.count(), found.columns) == (3, 3, ["item", "reason"])
 
     # Given one more, with a column that only it has
     parquet(tmp_path / "4.parquet", item=["b"], note=["x"])
     found = open_input(spark, Dataset(tmp_path), fields=[])
-    assert (found.promised, found.rows.count()) == (4, 4)
-    assert readable_columns(found.rows) == ["item", "reason", "note"]
+    assert (found.promised, found.rows.count(), found.columns) == (4, 4, ["item", "reason", "note"])
 
 
 def test_files_that_appear_while_a_folder_is_opened_are_not_read(spark, tmp_path):

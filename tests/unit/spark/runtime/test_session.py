@@ -9,14 +9,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime import session
-from fanin.spark.runtime.session import (
-    UNBOUNDED,
-    classic,
-    holding,
-    most_tasks,
-    one_task_for_each_file,
-    session_of,
-)
+from fanin.spark.runtime.session import UNBOUNDED, classic, holding, most_tasks, one_task_for_each_file
 
 
 @pytest.fixture
@@ -61,11 +54,6 @@ def test_a_session_of_connect_is_refused():
         InvalidRequest, match=r"acknowledge was called with a session of Spark Connect.*spark-submit"
     ):
         classic(session, "acknowledge")
-
-
-def test_a_stream_is_refused_with_what_to_do():
-    with pytest.raises(InvalidRequest, match="foreachBatch"):
-        session_of(SimpleNamespace(sparkSession=object(), isStreaming=True))
 
 
 def test_any_other_passes():

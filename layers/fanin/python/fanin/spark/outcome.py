@@ -26,7 +26,7 @@ from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session_of
-from fanin.spark.runtime.unreadable import decoded, readable_columns
+from fanin.spark.runtime.unreadable import decoded
 from fanin.spark.runtime.values import id_of_batch
 
 ABSENT: Final = -1
@@ -81,7 +81,7 @@ def outcomes(
     batch_id = id_of_batch(batch_id)
     if isinstance(rows, Dataset):
         opened = open_input(spark, rows, fields=["item", "batch_id", "ordinal", "key"])
-        rows = opened.rows.select(*(quoted(name) for name in readable_columns(opened.rows)))
+        rows = opened.rows.select(*(quoted(name) for name in opened.columns))
     named = with_names(rows, [*rows.columns, "item", "batch_id", "ordinal", "key"])
     by_key = "key" in named.columns and not {"item", "ordinal"} & set(named.columns)
     added = ["outcome", "why", *(["key"] if keys and not by_key else []), *(["result"] if results else [])]

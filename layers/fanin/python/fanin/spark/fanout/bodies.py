@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql import types as T  # noqa: N812
 
@@ -73,8 +73,7 @@ def of_rows(
             wrong = wrong if format_ is DatasetFormat.CSV else _undecoded(rows, names)
         else:
             message = _text(rows, body, partial(check_type, expected=_NO_TEXT, types=_TEXTS))
-        spark = rows.sparkSession
-        shown = [name for name in names if _not_json(spark, rows.schema[name].dataType) is None]
+        shown = [name for name in names if _key_without_text(rows.schema[name].dataType) is None]
         value = F.coalesce(LINE, _object(rows, shown))
     made = {BODY: message} if keys is None else {BODY: message, KEY: _text(rows, keys, check_key_type)}
     rows = rows.withColumns({_MADE[name]: column for name, column in made.items()})
@@ -143,32 +142,25 @@ def _object(rows: DataFrame, names: Sequence[str]) -> Column:
     if not names:
         return F.lit(None).cast("string")
     for name in names:
-        if (why := _not_json(rows.sparkSession, rows.schema[name].dataType)) is not None:
+        if (key := _key_without_text(rows.schema[name].dataType)) is not None:
             raise InvalidRequest(
-                f"the column {name} has {why}; or send a column of text that you make yourself (--body, in"
-                " Python body)"
+                f"the column {name} has a map whose keys are of the type {key.simpleString()}, and keys of"
+                " JSON are texts; make texts of them, in SQL by transform_keys(…), or send a column of text"
+                " that you make yourself (--body, in Python body)"
             )
     return F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), _TIMES)
 
 
-def _not_json(spark: SparkSession, kind: T.DataType) -> str | None:
-    """What a type has of which Spark makes no JSON, or a name of Java, and what to do; None if nothing."""
-    below: list[T.DataType] = []
+def _key_without_text(kind: T.DataType) -> T.DataType | None:
+    """The type of keys, somewhere in a type, of which Spark makes a number or a name of Java; or None."""
     if isinstance(kind, T.MapType):
         if not isinstance(kind.keyType, _KEYS):
-            return (
-                f"a map whose keys are of the type {kind.keyType.simpleString()}, and keys of JSON are texts;"
-                " make texts of them, in SQL by transform_keys(…)"
-            )
-        below = [kind.valueType]
-    elif isinstance(kind, T.ArrayType):
-        below = [kind.elementType]
-    elif isinstance(kind, T.StructType):
-        names = [folded(spark, name) for name in kind.names]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            return f"a struct with the field {twice} twice; rename one of them"
-        below = [one.dataType for one in kind]
-    return next((why for one in below if (why := _not_json(spark, one)) is not None), None)
+            return kind.keyType
+        return _key_without_text(kind.valueType)
+    if isinstance(kind, T.ArrayType):
+        return _key_without_text(kind.elementType)
+    below = kind.fields if isinstance(kind, T.StructType) else []
+    return next((key for one in below if (key := _key_without_text(one.dataType)) is not None), None)
 
 
 def _undecoded(rows: DataFrame, names: Sequence[str]) -> Column:

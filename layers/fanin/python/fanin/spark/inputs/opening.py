@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StructType
 
@@ -37,7 +37,7 @@ from fanin.spark.runtime.datasets import ROW_METADATA
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import escaped, read_here
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, readable_columns
 
 _FRAMED: Final = (".lz4", ".snappy")  # Hadoop unpacks its own blocks of them, and takes all else for the end
 _VERIFIED: Final = "parquet.page.verify-checksum.enabled"
@@ -69,6 +69,16 @@ class Opened:
     format: DatasetFormat
     files: Sequence[FoundFile] | None
     promised: int | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the dataset itself."""
+        return readable_columns(self.rows)
+
+    @property
+    def unreadable(self) -> Column:
+        """The text of a row that cannot be read in its format; null for all others."""
+        return F.col(LINE)
 
 
 def open_input(

@@ -108,10 +108,6 @@ def session_of(rows: Any) -> SparkSession:
             "rows must be a DataFrame, or a Dataset, which names where they are and of what format, such as"
             f' Dataset("s3://lake/orders", "csv"), not {shown(rows)}'
         )
-    if rows.isStreaming:
-        raise InvalidRequest(
-            "rows are a stream: give its micro-batches, as writeStream.foreachBatch has them"
-        )
     return found  # type: ignore[no-any-return]  # also one of Spark Connect
 
 
