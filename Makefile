@@ -160,7 +160,8 @@ lock: .venv/.demo ## pin all packages of the layers with their hashes, after an 
 dist: ## build the wheels and sdists of fanin and fanin-cdk into dist/, the OpenAPI document into openapi/, and try the wheels
 	$(PYTHON) .ci/dist.py
 
-clean: ## stop the local stack, and remove everything generated except .venv
-	@test ! -x $(BIN)/fanin || $(BIN)/python -c 'from fanin.local import down; down()'
+clean: ## stop the local stack and those of demos, and remove everything generated except .venv
+	@test ! -x $(BIN)/fanin || $(BIN)/python -c 'from pathlib import Path; from fanin.local import down; \
+		[down(folder.parent) for folder in (Path(".fanin"), *Path().glob(".fanin/*/.fanin"))]'
 	rm -rf .fanin cdk.out build infra/build dist openapi template .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .mypy_worker.*
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

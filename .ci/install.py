@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -48,20 +49,26 @@ def install(group: str) -> None:
         installer = [PYTHON, "-m", "pip", "install"]
     packages = ["--group", group, "--editable", ".", "--editable", "infra"]
     needed = [] if node_is_alive() else [NODE]
+    say("    resolving packages")
     # uv names each package at the end, which tells nobody anything.
     running = subprocess.Popen(
         [*installer, *packages, *needed], cwd=ROOT, stderr=subprocess.PIPE, text=True, bufsize=1
     )
-    for line in running.stderr or ():
-        if not re.match(r" [-+~] ", line):
-            sys.stderr.write(f"    {line}")
-    if running.wait():
+    try:
+        for line in running.stderr or ():
+            if not re.match(r" [-+~] ", line):
+                sys.stderr.write(f"    {line}")
+        failed = running.wait()
+    finally:
+        running.terminate()
+    if failed:
         sys.exit(f"the packages of the group {group} could not be installed")
     if needed:
         link_node()
 
 
 def make_environment() -> None:
+    say("    making the environment")
     for module in ("venv", "virtualenv"):
         done = subprocess.run(
             [sys.executable, "-m", module, VENV], capture_output=True, text=True, check=False
@@ -73,6 +80,7 @@ def make_environment() -> None:
 
 
 def pip(*packages: str) -> bool:
+    say(f"    getting {packages[-1]}")
     quiet = ["--quiet", "--disable-pip-version-check"]
     return not subprocess.run([PYTHON, "-m", "pip", "install", *quiet, *packages], check=False).returncode
 
@@ -98,6 +106,7 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends uv or pip, too
     try:
         main(*sys.argv[1:])
     except KeyboardInterrupt:

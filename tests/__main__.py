@@ -7,6 +7,7 @@ after one has failed. A table and one sum come last.
 import argparse
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -56,10 +57,11 @@ STAGES: Final = (
         "browser", ("tests/browser",), ("--dist", "loadfile", "--numprocesses", "2", "--no-loadscope-reorder")
     ),
 )
+RUNNING: Final[list[subprocess.Popen[str]]] = []
 
 
 def run(stage: Stage) -> Figures | None:
-    """Run a stage; its figures, or None if pytest could not even collect all of it."""
+    """Run a stage; its figures, or None if pytest did not get to the end of it."""
     with ThreadPoolExecutor(stage.shares) as pool:
         found = list(pool.map(partial(_run_share, stage), range(stage.shares)))
     shares = [figures for figures in found if figures]
@@ -72,14 +74,23 @@ def _run_share(stage: Stage, number: int) -> Figures | None:
     file.unlink(missing_ok=True)
     measured = ("-p", "tests.cpu", "--figures", str(file))
     paths = stage.paths[number :: stage.shares]
-    command = [sys.executable, "-m", "pytest", "-m", "not soak", *measured, *stage.options, *paths]
+    chosen = ("--continue-on-collection-errors", "-m", "not soak")
+    command = [sys.executable, "-m", "pytest", *chosen, *measured, *stage.options, *paths]
     print(f"== {name}\n", end="", flush=True)
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with subprocess.Popen(command, cwd=ROOT, **both) as running:
+        RUNNING.append(running)
         for line in running.stdout or ():
             print(f"{name:11} {line}", end="", flush=True)
     figures = read(file)
     return figures if figures and running.returncode == (figures.count("failed") > 0) else None
+
+
+def _interrupt(*_: object) -> None:
+    """End as after Ctrl-C, for which a terminal tells pytest, too: it stops what its tests have started."""
+    for running in RUNNING:
+        running.send_signal(signal.SIGINT)
+    sys.exit("interrupted; nothing is running")
 
 
 def main() -> int:
@@ -108,4 +119,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
     sys.exit(main())

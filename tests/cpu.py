@@ -84,7 +84,9 @@ class Collector:
         if report.failed:
             self._figures.outcomes[report.nodeid] = "failed"
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if len(self._figures.outcomes) < session.testscollected:
+            return  # a test may have ended pytest, with any exit code
         self._figures.seconds = time.monotonic() - self._began
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(json.dumps(asdict(self._figures)))

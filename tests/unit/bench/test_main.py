@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,19 @@ def test_what_falls_short_is_named_below_the_table(monkeypatch, capsys):
         bench, "measure", lambda groups: [Figure("a", 1, at_most=1), Figure("b", 2, at_most=1)]
     )
     # When
-    bench.main()
+    ended = bench.main()
     # Then
+    assert ended == 1
     assert capsys.readouterr().out.splitlines()[-1] == "missed: b: 2, must be ≤ 1"
+
+
+def test_all_that_is_counted_is_measured_and_the_bench_ends_where_that_fails(monkeypatch):
+    measures = [partial(list, [Figure(name, 1)]) for name in ("a", "b")]
+    monkeypatch.setattr(bench, "COUNTED", {"w": measures})
+    assert [figure.name for figure in bench.measure(["w"])] == ["a", "b"]
+    measures.append(partial(int, "nothing"))
+    with pytest.raises(ValueError, match="nothing"):
+        bench.measure(["w"])
 
 
 def test_what_is_timed_has_a_process_of_its_own_and_of_each_figure_the_worst_counts(monkeypatch):

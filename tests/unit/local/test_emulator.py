@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ import pytest
 from fanin.errors import LocalStackFailed
 from fanin.local import emulator, locks
 from fanin.local.emulator import Emulator
+from fanin.local.stack import CHECKOUT
 
 # Called as the emulator's Python is: -I launcher.py <lock> <port> <tmp> <layers> <auth>
 STAND_IN = """#!{python}
@@ -189,6 +191,14 @@ class TestStartAndStop:
         # When it is stopped, Then the worker has ended, too
         emulator.stop(folder)
         until(lambda: locks.held(worker) is None)
+
+    def test_make_clean_stops_that_of_a_demo_before_it_removes_the_lock(self, tmp_path):
+        demo = emulator.start(tmp_path / ".fanin" / "demo" / ".fanin", stand_in(tmp_path))
+        programs = Path(sys.executable).parent
+        command = ["make", "-C", tmp_path, "-f", CHECKOUT / "Makefile", f"BIN={programs}", "clean"]
+        subprocess.run(command, check=True)
+        assert not demo.healthy()
+        assert not (tmp_path / ".fanin").exists()
 
     def test_stopping_nothing_is_no_error(self, folder):
         assert not emulator.stop(folder)
