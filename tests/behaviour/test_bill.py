@@ -75,3 +75,4 @@ def test_what_keys_and_growth_add_to_the_plan_is_what_additions_take(keyed, at_a
 
 def test_a_result_takes_a_write_for_each_kb_beside_its_row():
     assert [extras(10, result_bytes=size).writes for size in (0, 1, 896, 897, 8_192)] == [0, 10, 10, 20, 90]
+    assert extras(10**9, keys=True, result_bytes=172).stored_gb_months == 300 + 172 + 128

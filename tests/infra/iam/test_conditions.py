@@ -4,8 +4,6 @@ import pytest
 
 from tests.infra.iam.conditions import UnknownOperator, holds, matches
 
-TAGS = {"aws:tagkeys": ("environment", "cost-center")}
-
 
 @pytest.mark.parametrize(
     ("operator", "wanted", "given", "result"),
@@ -58,32 +56,6 @@ def test_a_key_that_is_missing(operator, result, context):
 )
 def test_null_asks_whether_a_key_is_missing(wanted, context, result):
     assert holds({"Null": {"aws:Key": wanted}}, context) is result
-
-
-@pytest.mark.parametrize(
-    ("operator", "wanted", "result"),
-    [
-        ("ForAllValues:StringEquals", ["environment", "cost-center", "owner"], True),
-        ("ForAllValues:StringEquals", ["environment"], False),
-        ("ForAllValues:StringLike", ["env*", "cost*"], True),
-    ],
-)
-def test_a_key_of_several_values(operator, wanted, result):
-    assert holds({operator: {"aws:TagKeys": wanted}}, TAGS) is result
-
-
-def test_null_closes_what_for_all_values_leaves_open():
-    """The example of the guide: a request without tags passes ForAllValues alone."""
-    wanted = {"ForAllValues:StringEquals": {"aws:TagKeys": ["environment"]}}
-    assert holds(wanted, {})
-    assert not holds({**wanted, "Null": {"aws:TagKeys": "false"}}, {})
-
-
-def test_all_operators_and_all_keys_must_match():
-    block = {"StringEquals": {"a": "1", "b": ["2", "3"]}, "Bool": {"c": "true"}}
-    assert holds(block, {"a": "1", "b": "3", "c": "true"})
-    assert not holds(block, {"a": "1", "b": "4", "c": "true"})
-    assert not holds(block, {"a": "1", "b": "3", "c": "false"})
 
 
 def test_variables_are_replaced():

@@ -70,8 +70,9 @@ def test_the_plan_of_ranges_of_a_batch_with_totals_is_no_lower_than_what_the_led
     assert written(memory) <= planned <= written(memory) + 32
 
 
-def test_ranges_of_a_batch_with_totals_take_a_write_for_64_items():
+def test_ranges_of_a_batch_with_totals_take_a_write_for_64_items_and_a_spark_job_two():
     assert way("ranges of a batch with totals", 10**9).writes == pytest.approx(10**9 / 64, rel=0.04)
+    assert way("Spark job", 10**9).writes == pytest.approx(2 * 10**9 / 64, rel=0.01)
 
 
 @pytest.mark.parametrize("done", [0, 1, 64, 1_000])
@@ -94,7 +95,7 @@ def test_what_a_batch_has_spent_is_no_lower_than_what_the_ledger_has_written(don
 def test_a_range_costs_the_least_and_an_item_at_a_time_the_most():
     ways = spent(10**9, 10**8, 5)
     assert [way.writes for way in ways] == sorted((way.writes for way in ways), reverse=True)
-    assert ways[-1].writes < 200
+    assert spent(10**9, 0, 5)[-1].writes < ways[-1].writes < 200
 
 
 def test_an_estimated_batch_has_nothing_above_its_counter():

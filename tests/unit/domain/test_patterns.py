@@ -140,6 +140,7 @@ def test_a_hostile_pattern_or_event_takes_no_time():
         ("n", {"numeric": []}),
         ("n", {"numeric": [[], 1]}),
         ("n", {"numeric": ["<", True]}),
+        ("n", {"numeric": ["<", 2**53 + 1]}),  # no double has it
         ("name", {"anything-but": {}}),
         ("name", {"anything-but": {"prefix": "a", "suffix": "b"}}),
     ],

@@ -8,6 +8,8 @@ from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
 
 def test_a_cell_has_as_many_items_as_lie_between_its_bounds():
     assert Cell(3, 12, 15, parts=3, done_min=0, done_max=3).size == 3
+    cells = [Cell(3, 12, 15, 3, done, 3, word=word) for done, word in ((0, None), (3, None), (0, 7))]
+    assert [cell.unread for cell in cells] == [True, False, False]
 
 
 @pytest.mark.parametrize("state", ItemState)

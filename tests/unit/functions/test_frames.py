@@ -6,7 +6,7 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Patterns, Services
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch
 from fanin.domain.frames import OpenFrame
 from fanin.entry import wiring
 from tests.unit.entry.conftest import CONTEXT
@@ -61,15 +61,3 @@ def test_a_stale_frame_counts_as_a_repeat_and_then_as_timed_out(services, memory
 
     ended = told(row(memory, frame_id), capsys)
     assert ended == {names.METRIC_ENDED: [1.0], names.METRIC_FRAMES_TIMED_OUT: [1.0]}
-
-
-def test_a_frame_that_is_complete_counts_as_such_and_a_cancelled_one_as_neither(services, memory, capsys):
-    done, dropped = frame(services), frame(services)
-    (missing,) = services.ledger.missing(done).ranges
-    services.ledger.mark([f"{missing.group}:{i}" for i in range(2)]).whole()
-    services.ledger.cancel(dropped)
-    assert row(memory, done).state is State.COMPLETE
-
-    ended = told(row(memory, done), capsys)
-    assert ended == {names.METRIC_ENDED: [1.0], names.METRIC_FRAMES_COMPLETED: [1.0]}
-    assert told(row(memory, dropped), capsys) == {names.METRIC_ENDED: [1.0]}

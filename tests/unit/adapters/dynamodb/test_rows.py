@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.adapters.dynamodb.rows import decode, encode, sharded, word_id, word_key
+from fanin.adapters.dynamodb.rows import _STORED, decode, encode, sharded, word_id, word_key
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State, Trouble
@@ -73,6 +73,7 @@ def test_the_sample_has_a_value_of_its_own_in_every_field():
 
     assert None not in values
     assert all(getattr(BATCH, field.name) != field.default for field in fields(Batch))
+    assert {field.name for field in fields(Batch)} >= _STORED
 
 
 @pytest.mark.parametrize(

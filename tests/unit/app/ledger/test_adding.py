@@ -176,7 +176,7 @@ class TestBounded:
     def test_refuses_for_good_what_can_never_fit(self, world):
         batch, _ = world.batch(limit=10)
 
-        with pytest.raises(InvalidRequest, match="never fit"):
+        with pytest.raises(InvalidRequest, match=f"never fit into batch {batch.batch_id}, whose limit"):
             world.ledger.add(batch.batch_id, 11)
         world.ledger.add(batch.batch_id, 1)
         with pytest.raises(LimitReached):

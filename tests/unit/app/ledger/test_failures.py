@@ -66,8 +66,9 @@ def test_reasons_that_are_alike_are_counted_together_the_most_frequent_first(wor
     assert (other.error, other.failed, other.first) == ("torn", 1, 3)
 
 
-def test_a_call_reads_a_part_and_the_parts_add_up(world):
-    ledger = LedgerService(world.ports, rows=5)  # the batch, two notes, their word, and no further note
+@pytest.mark.parametrize(("rows", "parts"), [(5, 3), (6, 2)])  # the batch, two notes, their word; or three
+def test_a_call_reads_a_part_and_the_parts_add_up(world, rows, parts):
+    ledger = LedgerService(world.ports, rows=rows)
     batch, (group,) = world.batch(9)
     world.ledger.mark([Failure(group[n], "torn" if n % 2 else f"row {n}") for n in range(5)]).whole()
 
@@ -75,7 +76,7 @@ def test_a_call_reads_a_part_and_the_parts_add_up(world):
     while pages[-1].cursor is not None:
         pages.append(ledger.errors(batch.batch_id, cursor=pages[-1].cursor))
 
-    assert len(pages) == 3
+    assert len(pages) == parts
     merged = by_error(group for page in pages for group in page.errors)
     assert [(one.error, one.failed, one.first) for one in merged] == [("row <n>", 3, 0), ("torn", 2, 1)]
 

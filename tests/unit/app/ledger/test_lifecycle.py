@@ -100,9 +100,10 @@ class TestListOfUserKey:
 
         assert (row.batch_id, row.failed, row.failed_more) == (batch.batch_id, 1, False)
 
-    def test_refuses_to_list_neither_a_state_nor_a_user_key(self, world):
+    def test_refuses_to_list_neither_a_state_nor_a_user_key_nor_a_parent(self, world):
         with pytest.raises(InvalidRequest, match=r"give a state \(open, .*\), a user_key, or a parent$"):
             world.ledger.list()
+        assert world.ledger.list(parent=world.batch()[0].batch_id).batches == ()
 
     @pytest.mark.parametrize("user_key", ["", "k" * (limits.MAX_USER_KEY + 1), 7, "\ud800"])
     def test_refuses_what_no_batch_can_have_as_its_user_key(self, world, user_key):
@@ -203,7 +204,7 @@ class TestChange:
         estimated = tracker.open(mode="estimated").batch_id
         for of, given, why in (
             (batch_id, {}, "nothing changes"),
-            (batch_id, {"deadline": timedelta(days=4_000)}, "within the batch's lifetime"),
+            (batch_id, {"deadline": timedelta(days=30, hours=1)}, "within the batch's lifetime"),
             (batch_id, {"stall_after": 3}, "stall_after must be"),
             (estimated, {"tolerated_failures": 1}, "only counts them"),
         ):

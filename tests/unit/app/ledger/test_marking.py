@@ -78,6 +78,7 @@ class TestVerdicts:
             Failure(group[2], "torn", KeptMessage("small"), totals={"rows": -1}),
             ItemRange(group.prefix, 3, 6),
             group[0],
+            group[6],
             *plain,
             Count(counted.batch_id, 3),
         ]
@@ -95,7 +96,7 @@ class TestVerdicts:
             (ItemRange(lost.prefix), BatchGone),
             (unknown, BatchNotFound),
             (Failure(unknown), BatchNotFound),
-            (Done(group[6], {"cents": 1}), InvalidRequest),
+            (Done(group[7], {"cents": 1}), InvalidRequest),
             (Done(plain[0], {"rows": 1}), InvalidRequest),
             (Count(counted.batch_id, 1, {"rows": 1}), InvalidRequest),
             (Done(group[7], {"rows": 2**53 + 1}), InvalidRequest),
@@ -115,14 +116,14 @@ class TestVerdicts:
         assert kinds(marked.refused) == refused
         assert (marked.left, marked.unknown) == ({}, {})
         assert marked.receipts == [
-            Receipt(batch.batch_id, "mine", State.OPEN, first=3, failed=1, duplicates=(group[0],), ranged=3),
+            Receipt(batch.batch_id, "mine", State.OPEN, first=4, failed=1, duplicates=(group[0],), ranged=3),
             Receipt(other.batch_id, "", State.COMPLETE, complete=True, first=4),
             Receipt(counted.batch_id, "", State.OPEN, ranged=3),
         ]
         # And what is stored says the same
         row = world.ledger.status(batch.batch_id, exact=True).batch
         assert (row.failed, row.totals) == (1, {"rows": 4})
-        assert world.ledger.pending(batch.batch_id, 0, 20) == {*range(6, 20)}
+        assert world.ledger.pending(batch.batch_id, 0, 20) == {*range(7, 20)}
         assert [one.ordinal for one in world.ledger.failures(batch.batch_id).failures] == [2]
         assert world.row(counted).acked == 3
 
@@ -367,6 +368,12 @@ class TestLeft:
             )
         ]
         assert [one.reason for one in world.ledger.failures(batch.batch_id).failures] == ["lost"]
+
+    def test_a_row_that_is_gone_while_words_are_written_leaves_all_marks_to_the_repeat(self, world):
+        _, (group,) = world.batch(3)
+        world.raise_at("words.clear", "before", BatchGone("a batch was removed"))
+
+        assert kinds(world.ledger.mark(list(group)).left) == dict.fromkeys(range(3), Throttled)
 
     @pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("no answer")])
     def test_a_batch_row_that_cannot_be_read_leaves_only_its_batch(self, world, error):

@@ -214,8 +214,8 @@ class TestChildren:
         assert f"child batch {winners[0]}, which is open" in str(refused.value)
 
     def test_a_taken_id_is_drawn_again(self, world, item, monkeypatch):
-        draws = iter([7, 7, 2, 8])
-        monkeypatch.setattr(world.memory.random, "bits", lambda _: next(draws))
+        draws = {12: iter([7, 7, 7, 8]), 2: iter([0]), 4: iter([2])}
+        monkeypatch.setattr(world.memory.random, "bits", lambda bits: next(draws[bits]))
         other, _ = world.batch()
 
         child, _ = world.batch(parent_item=item)

@@ -112,6 +112,13 @@ class TestStatus:
 
         assert (progress.done_min, progress.done_max) == (3 if n <= 16 else 0, most)
 
+    def test_bounds_are_made_of_the_root_and_all_words_below_it(self):
+        world = World(width=64)
+        batch, (group,) = world.batch(64**3)
+        world.ledger.mark([ItemRange(group.prefix, 64**3 - 128, 64**3 - 64)]).whole()
+        with world.costing(reads=65, of="words.read"):
+            assert world.ledger.status(batch.batch_id).done_min == 64
+
 
 class TestMissing:
     @pytest.mark.parametrize("limit", [1, 3, 1000])

@@ -174,7 +174,7 @@ class Reaping(Watching, Ledger):
         event = self._kinds.stalled(batch)
         after = replace(batch, stall_told=batch.touched_at).look_at(now)
         if event is None:
-            pause = max(batch.stall_after * 1000, now - batch.active_until(now))
+            pause = now - batch.active_until(now)
             self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, min(after, now + pause)))
             return ()
         self.ports.events.publish(event)
