@@ -22,7 +22,7 @@ LOST: dict[str, list[dict[str, Any]]] = {
         ({}, [(3, 2), (1, 1), (1, 0), (1, 0)]),
         ({"replace": True}, [(3, 3), (1, 1), (1, 1), (1, 1)]),
         ({"write": False}, [(3, 0), (1, 0), (1, 0), (1, 0)]),
-        ({"batches": [8]}, [(1, 1), (0, 0), (0, 0), (0, 0)]),
+        ({"batches": [7]}, [(1, 1), (1, 1), (0, 0), (1, 0)]),
     ],
 )
 def test_rows_that_live_are_copied_where_they_are_missing_the_batches_last(options, copied):
