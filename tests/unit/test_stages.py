@@ -61,22 +61,3 @@ def test_whoever_ends_the_tests_ends_pytest_as_ctrl_c_does(tmp_path):
     done = run(tmp_path, "spark", f"import os, signal, time\ndef test_it():\n    {ended}")
     assert (done.returncode, done.stderr) == (1, "interrupted; nothing is running\n")
     assert (tmp_path / "ended").exists()
-
-
-def test_whoever_ends_the_installation_ends_what_installs(tmp_path):
-    # Given an environment with an installer that takes long
-    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
-    uv = tmp_path / ".venv" / "bin" / "uv"
-    uv.parent.mkdir(parents=True)
-    uv.with_name("pip").touch()
-    uv.write_text("#!/bin/sh\necho begun >&2; exec sleep 60")
-    uv.chmod(0o755)
-    command = [sys.executable, tmp_path / ".ci" / "install.py", "demo"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as running:
-        # When it is ended
-        steps = list(iter(running.stderr.readline, "    begun\n"))
-        running.terminate()
-        # Then nothing has its output open any more
-        assert running.communicate(timeout=30)[1] == "interrupted while installing; nothing is running\n"
-    assert steps[-1] == "    resolving packages\n"

@@ -69,14 +69,6 @@ def test_every_group_is_documented_in_the_page_of_the_bench():
         assert f"| {group} |" in page
 
 
-def test_counted_stands_for_every_group_that_does_not_depend_on_the_machine(monkeypatch):
-    asked = []
-    monkeypatch.setattr("sys.argv", ["bench", "counted", "parsing"])
-    monkeypatch.setattr(bench, "measure", lambda groups: asked.extend(groups) or [])
-    assert bench.main() == 0
-    assert set(bench.GROUPS) - set(asked) == {"import-times", "spark-speed", "spark-audit"}
-
-
 CLOCKS = {"SystemClock", "time", "datetime", "monotonic", "perf_counter", "process_time"}
 
 

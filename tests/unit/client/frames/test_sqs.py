@@ -199,11 +199,3 @@ def test_an_empty_reply_channel_is_only_read(faulty, queue, options, wait):
     assert list(queue_notices(faulty, queue, **options)()) == []
     ((name, asked),) = faulty.requests
     assert (name, asked["WaitTimeSeconds"]) == ("receive_message", wait)
-
-
-def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused_sqs_notices(faulty, queue):
-    for wait in (-1, 21):
-        with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
-            queue_notices(faulty, queue, wait=wait)
-    with pytest.raises(InvalidRequest, match="queue_url has one half of a surrogate pair"):
-        queue_notices(faulty, "https://sqs/\ud800")
