@@ -165,12 +165,13 @@ def test_it_asks_for_ten_messages_for_as_long_as_sqs_can_and_of_none_deletes_non
     assert (name, asked["MaxNumberOfMessages"], asked["WaitTimeSeconds"]) == ("receive_message", 10, 20)
 
 
-def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused(faulty, queue):
+@pytest.mark.parametrize("read", [SqsReceiver(Receiver()).poll, queue_notices])
+def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused(faulty, queue, read):
     for wait in (-1, 21):
         with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
-            SqsReceiver(Receiver()).poll(faulty, queue, wait=wait)
+            read(faulty, queue, wait=wait)
     with pytest.raises(InvalidRequest, match="queue_url has one half of a surrogate pair"):
-        SqsReceiver(Receiver()).poll(faulty, "https://sqs/\ud800")
+        read(faulty, "https://sqs/\ud800")
 
 
 def test_notices_are_read_and_everything_is_deleted(sqs, queue):
