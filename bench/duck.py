@@ -28,6 +28,7 @@ def words(folder: Path, number: str, count: int, threads: int) -> None:
         AssertionError: some items are missing.
     """
     with duckdb.connect(config={"threads": threads}) as connection:
+        connection.execute("SET enable_progress_bar = false")
         found = connection.execute(_WORDS.format(number=number, folder=folder)).fetchone()
     if found is None or found[0] != count:
         raise AssertionError(f"DuckDB found {found}, not {count} items")

@@ -46,16 +46,16 @@ UNIT: Final = sorted(str(file.relative_to(ROOT)) for file in ROOT.glob("tests/un
 CONTRACTS: Final = ("stateful", "docs", "behaviour", "infra", "integration", "oracle", "npm", "mutants")
 # schemathesis is a plugin that takes each process a second to import.
 LEAN: Final = ("-p", "no:schemathesis", "-p", "no:xdist")
+# Whoever is free takes the next file. If a process dies, xdist would start others until it hangs.
+SPREAD: Final = ("--dist", "loadfile", "--max-worker-restart", "0", "--numprocesses")
 STAGES: Final = (
-    # Of a pair one waits and one computes. Where tests wait, whoever is free takes the next file.
-    Stage("e2e", ("tests/e2e",), ("--dist", "loadfile", "--numprocesses", "3")),
+    # Of a pair one waits and one computes.
+    Stage("e2e", ("tests/e2e",), (*SPREAD, "3")),
     Stage("spark", ("tests/spark",), LEAN),  # a second process would warm up a Java of its own
     Stage("unit", UNIT, LEAN, shares=CORES),
     Stage("contracts", [f"tests/{folder}" for folder in CONTRACTS], ("-p", "no:xdist"), shares=CORES),
     # Its conftest has the order.
-    Stage(
-        "browser", ("tests/browser",), ("--dist", "loadfile", "--numprocesses", "2", "--no-loadscope-reorder")
-    ),
+    Stage("browser", ("tests/browser",), (*SPREAD, "2", "--no-loadscope-reorder")),
 )
 RUNNING: Final[list[subprocess.Popen[str]]] = []
 

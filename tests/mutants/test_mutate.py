@@ -38,7 +38,6 @@ def test_one_small_thing_is_wrong(source, expected):
 
 def test_a_mutant_says_in_which_function_and_on_which_line_it_is():
     (mutant,) = mutants("class A:\n    def f(self, a):\n        return a", "some.py")
-
     assert (mutant.name, mutant.line) == ("A.f: return a → return None", 3)
 
 
@@ -57,7 +56,6 @@ def test_a_mutant_behaves_as_its_name_says_and_the_next_one_is_changed_in_its_ow
         scope: dict[str, Any] = {}
         exec(mutant.code, scope)
         found[mutant.name] = scope["f"](5, 7)
-
     assert found == {
         "f: return a + b * 2 → return None": None,
         "f: a + b * 2 → a - b * 2": -9,
@@ -97,9 +95,7 @@ def test_a_mutant_is_imported_under_the_name_of_its_module(module, name):
     path = PACKAGE / module
     mutant = next(mutants(path.read_text(), str(path)))
     change = Mutated(path, mutant.code)
-
     spec = change.find_spec(name)
-
     assert change.find_spec("fanin.app.fresh") is None
     assert spec is not None
     assert spec.loader is change
@@ -136,7 +132,6 @@ def names_of(place: str, sample: int | None = None) -> list[str]:
 
 def test_a_sample_has_as_many_mutants_as_asked_for_and_is_the_same_each_time():
     sample, every = names_of(ROOM, sample=20), names_of(ROOM)
-
     assert len(sample) == 20
     assert sample == names_of(ROOM, sample=20)
     assert set(sample) < set(every)
@@ -145,15 +140,12 @@ def test_a_sample_has_as_many_mutants_as_asked_for_and_is_the_same_each_time():
 
 def test_an_equivalent_that_does_not_exist_any_more_is_wrong():
     (module,) = modules(MODULE)
-
     result = obsolete(module, [names_of(MODULE)[0], "f: a → b"])
-
     assert result.wrong == ["there is no such mutant: f: a → b"]
 
 
 def test_the_tests_of_a_module_come_first_then_those_of_its_room_then_those_from_outside():
     (module,) = modules("app/ledger/walk.py")
-
     assert stages(module) == [
         ("tests/unit/app/ledger/test_walk.py",),
         ("tests/unit/app/ledger",),

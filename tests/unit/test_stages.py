@@ -56,6 +56,14 @@ def test_a_stage_that_a_test_ends_has_failed_whatever_its_exit_code(tmp_path):
     assert "\nspark     broke off: see above\n0 passed, 1 failed; " in done.stdout
 
 
+def test_a_stage_ends_if_one_of_its_processes_dies(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
+    done = run(tmp_path, "e2e", "import os\ndef test_it(): os._exit(1)\ndef test_more(): pass")
+    assert done.returncode == 1
+    assert "crashed while running 'tests/e2e/test_0.py::test_it'\n" in done.stdout
+    assert "\ne2e       broke off: see above\n0 passed, 1 failed; " in done.stdout
+
+
 def test_whoever_ends_the_tests_ends_pytest_as_ctrl_c_does(tmp_path):
     ended = "try: os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)\n    finally: open('ended', 'w')"
     done = run(tmp_path, "spark", f"import os, signal, time\ndef test_it():\n    {ended}")
