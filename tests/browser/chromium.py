@@ -4,7 +4,6 @@ import os
 import platform
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,8 +116,7 @@ def _inflate(package: Path) -> None:
         subprocess.run([node(), "-e", _INFLATE, packed, inflated], check=True, stdin=subprocess.DEVNULL)
         packed.unlink()
         if inflated.suffix == ".tar":
-            with tarfile.open(inflated) as tar:
-                tar.extractall(folder, filter="data")
+            subprocess.run(["tar", "--extract", "--file", inflated, "--directory", folder], check=True)
             inflated.unlink()
     (folder / "chromium").chmod(0o755)
     (folder / "fonts.conf").write_text(_FONTS)
