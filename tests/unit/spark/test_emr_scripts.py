@@ -49,7 +49,8 @@ def ran(folder: Path, package: Script, *command: str) -> subprocess.CompletedPro
 
 def test_it_runs_from_the_zip_and_packs_itself_to_the_same_bytes(tmp_path):
     package = Script.installed()
-    code = "from fanin.spark.emr import Script; print(Script.installed().digest)"
+    relative = "import sys; sys.path.insert(0, './fanin.zip'); "  # as executors have it
+    code = relative + "from fanin.spark.emr import Script; print(Script.installed().digest)"
     assert ran(tmp_path, package, "-c", code).stdout.strip() == package.digest
     assert replace(package, files=package.files + b" ").digest != package.digest
 

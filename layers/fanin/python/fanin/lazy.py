@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import PurePath
 from typing import Any
 
 
@@ -15,7 +14,7 @@ def names_of(module: str) -> tuple[list[str], Callable[[str], Any], Callable[[],
     ``from home import name as name``.
     """
     spec: Any = sys.modules[module].__spec__
-    text = spec.loader.get_data(str(PurePath(spec.origin).with_suffix(".pyi"))).decode()
+    text = spec.loader.get_data(f"{spec.origin.rpartition('.')[0]}.pyi").decode()
     homes = {name: home for home, name in re.findall(r"^from (\S+) import (\w+) as ", text, re.MULTILINE)}
 
     def get(name: str) -> Any:
